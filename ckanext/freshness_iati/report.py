@@ -236,13 +236,13 @@ _DOWNLOADS = {
 }
 
 
-def sources(context: Context, now: datetime) -> list[SourceOverview]:
+def sources(context: Context) -> list[SourceOverview]:
     """Return all public sources with the figures of the datasets that a user may see."""
     found = publication.public_sources()
-    return [_overview(source, context, now, is_only=len(found) == 1) for source in found]
+    return [_overview(source, context, is_only=len(found) == 1) for source in found]
 
 
-def _overview(source: Any, context: Context, now: datetime, *, is_only: bool) -> SourceOverview:
+def _overview(source: Any, context: Context, *, is_only: bool) -> SourceOverview:
     last = last_cycle(source.id)
     condition, values = visibility.condition(context)
     values |= {"source": source.id, "since": None if last is None else last.started_at}
@@ -266,7 +266,7 @@ def _overview(source: Any, context: Context, now: datetime, *, is_only: bool) ->
             if name in files
         ],
         trouble=trouble,
-        last=None if last is None else runs.line(last, now),
+        last=None if last is None else runs.line(last),
         rows=list(failing(context, [source.id], limit=LISTED)),
         **row._mapping,
     )

@@ -179,18 +179,9 @@ class HostCounts:
             }
             if result.agreement is not None:
                 counted[result.agreement.name.lower()] = 1
-            self._add_package(result.resource.package_id, either)
+            package_id = result.resource.package_id
+            self.packages[package_id] = self.packages.get(package_id, False) or either
         self.figures.update(counted)
-
-    def _add_package(self, package_id: str, either: bool) -> None:
-        self.packages[package_id] = self.packages.get(package_id, False) or either
-
-    def merge(self, other: HostCounts) -> None:
-        """Add the figures of another process."""
-        self.figures.update(other.figures)
-        self.reasons.update(other.reasons)
-        for package_id, either in other.packages.items():
-            self._add_package(package_id, either)
 
     @property
     def is_in_trouble(self) -> bool:
@@ -215,11 +206,10 @@ class HostCounts:
 
 
 class RunCounts:
-    """The counts of a run, or of one process's part of it.
+    """The counts of a run.
 
     First call :meth:`chosen` once for each resource, then :meth:`checked` for those that were checked, then
-    :meth:`dataset` once for each dataset. :meth:`merge` the counts of several processes before the last step; a
-    process may check resources that another one counted as chosen.
+    :meth:`dataset` once for each dataset.
 
     :ivar newly_broken: links that counted as broken after their check, but not before
     :ivar repaired: links that counted as broken before their check, but not after
@@ -294,20 +284,6 @@ class RunCounts:
         if facts & _HAS_RESOURCES and frequency_days in FREQUENCIES:
             self._frequencies[FREQUENCIES[frequency_days]] += 1
 
-    def merge(self, other: RunCounts) -> None:
-        """Add the counts of another process."""
-        # Counter's own sum drops negative counts: here, resources that the other process counts as chosen.
-        self._resources.update(other._resources)
-        for package_id, facts in other._facts.items():
-            self.updated(package_id, facts)
-        for name, host in other._hosts.items():
-            self._hosts[name].merge(host)
-        self._all.merge(other._all)
-        self.newly_broken += other.newly_broken
-        self.repaired += other.repaired
-        self.reasons.update(other.reasons)
-        self.longest_days = max(self.longest_days, other.longest_days)
-
     def resources(self) -> dict[str, int]:
         """Return the number of resources by label."""
         return {label: count for label, count in self._resources.items() if count}
@@ -354,7 +330,7 @@ class RunCounts:
 # Rows
 
 CHECKING = "checking"
-"""The name of the lock that keeps two runs off the same hosts. The background jobs of a run share it."""
+"""The name of the lock that keeps two runs off the same hosts."""
 
 
 @dataclass(frozen=True, slots=True)

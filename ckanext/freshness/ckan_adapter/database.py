@@ -56,18 +56,15 @@ def locked(*names: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def locked_if_free(name: str, *, shared: bool = False) -> Iterator[HeldLock | None]:
+def locked_if_free(name: str) -> Iterator[HeldLock | None]:
     """Hold a lock if it is free, and yield it; None if it is not free. Never wait.
 
     If the process dies, PostgreSQL releases the lock.
-
-    :param shared: whether other processes may share the lock meanwhile
     """
-    suffix = "_shared" if shared else ""
     engine = model.Session.get_bind()
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         key = {"key": _key(name)}
-        take = sa.text(f"SELECT pg_try_advisory_lock{suffix}(:key)")
+        take = sa.text("SELECT pg_try_advisory_lock(:key)")
         is_free = bool(connection.execute(take, key).scalar())
         try:
             yield HeldLock(connection) if is_free else None
@@ -75,7 +72,7 @@ def locked_if_free(name: str, *, shared: bool = False) -> Iterator[HeldLock | No
             if is_free:
                 # A lost connection has released its locks.
                 with contextlib.suppress(*_LOST):
-                    connection.execute(sa.text(f"SELECT pg_advisory_unlock{suffix}(:key)"), key)
+                    connection.execute(sa.text("SELECT pg_advisory_unlock(:key)"), key)
 
 
 class LocksLostError(Exception):

@@ -22,7 +22,7 @@ from ..dates import utc_now
 from ..reporting import counts, metrics, report_tables, visibility
 from ..reporting import runs as shown_runs
 from ..reporting.labels import LABELS, counted, label
-from ..runs import check_run, requested
+from ..runs import check_run
 from ..settings import dataset_types
 from ..web.urls import host_name
 from . import check_progress, site_user
@@ -45,9 +45,6 @@ from .sources import check_files
     help="Also check fresh datasets and recently checked URLs.",
 )
 @click.option(
-    "--queue", is_flag=True, help="Queue the checks for 'ckan jobs worker', on any machine."
-)
-@click.option(
     "--strict",
     is_flag=True,
     help="Exit with 1 if a checked URL failed. With iati, also check failing files again now.",
@@ -64,7 +61,6 @@ def check(
     policy: str | None,
     host: str | None,
     everything: bool,
-    queue: bool,
     strict: bool,
     dry_run: bool,
     hdx: bool,
@@ -76,7 +72,7 @@ def check(
     if it could not do all its work.
     """
     if policy == "iati":
-        if host or everything or queue or dry_run:
+        if host or everything or dry_run:
             raise click.UsageError(
                 "--policy iati can only be combined with DATASET, --strict and --json."
             )
@@ -87,18 +83,12 @@ def check(
             "--policy learned chooses from the whole catalogue. It cannot be combined with DATASET, --host or "
             "--all."
         )
-    if queue and (strict or dry_run):
-        raise click.UsageError(
-            "--queue leaves the checks to other processes. It cannot be combined with --strict or --dry-run."
-        )
     scope = check_run.CheckScope(_ids(dataset, _not_checked), _host(host), everything, policy)
     if scope.host is not None and not check_run.has_resources(scope.host, utc_now()):
         words = tk._("No resource has a URL on the host {host}. Nothing was checked.")
         raise click.ClickException(words.format(host=host))
     if dry_run:
         _print_plan(check_run.plan(scope, utc_now()), as_json)
-    elif queue:
-        _print_queued(requested.enqueue(scope, utc_now()), as_json)
     else:
         with check_progress() as show:
             run, done = check_run.check(scope, utc_now, progress=show)
@@ -183,18 +173,6 @@ def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
             click.echo(f"{count:>8}  {tk._('not checked')}: {label('not chosen', reason.value)}")
     if days := selection.longest_days:
         click.echo(check_run.stretched_in_words(days))
-
-
-def _print_queued(run_id: str, as_json: bool) -> None:
-    jobs, queue = requested.JOBS + 1, requested.queue()
-    if as_json:
-        click.echo(json.dumps({"run": run_id, "jobs": jobs, "queue": queue}))
-        return
-    words = tk._(
-        "{jobs} jobs are queued for 'ckan jobs worker {queue}'. Show their results with "
-        "'ckan freshness runs {run}'."
-    )
-    click.echo(words.format(jobs=jobs, queue=queue, run=run_id))
 
 
 def _print_result(

@@ -356,8 +356,7 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     If a check of the dataset is waiting already, no second check is queued.
 
     :param id: id or name of the dataset
-    :returns: ``package_id``; ``queued`` (false if a check was waiting already); ``queue``: the queue that
-        ``ckan jobs worker`` must serve
+    :returns: ``package_id``; ``queued`` (false if a check was waiting already)
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     :raises ValidationError: the dataset was deleted, the background workers cannot be reached, or the user has
         asked for 60 checks and previews in this hour; no check is queued
@@ -371,7 +370,7 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
         log.error("Dataset %s is not checked: %s", package.name, error)
         words = tk._("The background workers cannot be reached now. Try again later.")
         raise tk.ValidationError({"queue": [words]}) from error
-    return {"package_id": package.id, "queued": queued, "queue": requested.queue()}
+    return {"package_id": package.id, "queued": queued}
 
 
 @tk.side_effect_free

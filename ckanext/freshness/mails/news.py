@@ -23,7 +23,7 @@ from ..model import CheckRun, HarvestHold
 from ..model.datasets import IS_OPEN
 from ..model.runs import CHECKED_LINKS
 from ..reporting import report_tables
-from ..reporting.runs import SILENCE, STALLED, columns
+from ..reporting.runs import SILENCE, columns
 from ..reporting.tables import TableRequest
 from ..reporting.visibility import SITE, rows
 from . import recipients
@@ -183,6 +183,8 @@ SELECT DISTINCT split_part(m.about, ':', CASE m.kind WHEN 'back' THEN 2 ELSE 1 E
 FROM freshness_mail m WHERE {_TOLD.format(failed="source")}"""
 
 
+STALLED = timedelta(hours=24)
+"""A run that has not ended after this time was killed."""
 LATE = timedelta(hours=2)
 """Delay of a nightly run that causes no mail, since clocks change and machines wait."""
 FALL_PERCENT = 2

@@ -22,8 +22,6 @@ from .tables import Row
 
 SILENCE = timedelta(hours=24)
 """The dashboard reports a missing run this long after the last one."""
-STALLED = timedelta(hours=24)
-"""A run that has not ended after this time was killed."""
 NIGHT = timedelta(hours=12)
 """Runs that begin within this time after a check of all links belong to its night."""
 NIGHTS = 30
@@ -42,14 +40,14 @@ PARTS = {
 """Titles of the parts of the nightly run."""
 
 
-def line(run: Any, now: datetime) -> Row:
+def line(run: Any) -> Row:
     """Return a row of ``freshness_run`` as a line of a list.
 
     :returns: ``id``, ``title``; ``state``: a key of :data:`.labels.RUNS`, and its ``look``; ``started_at``,
         ``ended_at``; the number of ``checks``, None if the run did not count any; of these the ``errors``, and
         the ``unclear`` ones, which could not be made or cannot detect changes; ``error``
     """
-    state, found = _state(run, now), outcomes(run.resources or {})
+    state, found = _state(run), outcomes(run.resources or {})
     return {
         "id": run.id,
         "title": _title(run.kind, run.options or {}),
@@ -82,27 +80,23 @@ def _is_whole_cycle(options: Mapping[str, Any]) -> bool:
     return options.get("harvest") is not False
 
 
-def _state(run: Any, now: datetime) -> str:
+def _state(run: Any) -> str:
     if run.error:
         # A run that stopped early has counted nothing.
         return "incomplete" if run.datasets else "failed"
     if run.ended_at is not None:
         return "finished"
-    return "running" if _is_alive(run, now) else "interrupted"
+    return "running" if _is_alive(run) else "interrupted"
 
 
-def _is_alive(run: Any, now: datetime) -> bool:
+def _is_alive(run: Any) -> bool:
     """Decide whether a process is still doing an unfinished run."""
     options = run.options or {}
     if run.kind == "nightly":
         return False
     if run.kind == "iati":
         return is_held(run_records.cycle_lock(str(options.get("source"))))
-    if run.kind == "check" and not options.get("queued"):
-        return is_held(run_records.lock(run.id))
-    # Between two jobs no process holds a lock.
-    began: datetime = aware(run.started_at)
-    return now - began < STALLED
+    return is_held(run_records.lock(run.id))
 
 
 def is_silent(last: datetime | None, now: datetime) -> bool:
@@ -132,7 +126,7 @@ def last_check(now: datetime) -> dict[str, Any] | None:
     run = full_checks().with_entities(*columns()).first()
     if run is None:
         return None
-    shown = line(run, now)
+    shown = line(run)
     is_late = shown["state"] == "finished" and is_silent(shown["started_at"], now)
     return {"line": shown, "state": "late" if is_late else shown["state"]}
 
@@ -219,13 +213,13 @@ FIELDS = ("id", "started_at", "ended_at", "state", "checks", "errors", "unclear"
 """The columns of the list of nights in files."""
 
 
-def nights(now: datetime) -> list[Row]:
+def nights() -> list[Row]:
     """Return the newest :data:`NIGHTS` checks of all links as lines, the newest first."""
     rows = full_checks().with_entities(*columns()).limit(NIGHTS)
-    return [line(row, now) for row in rows]
+    return [line(row) for row in rows]
 
 
-def last_night(now: datetime) -> dict[str, Any] | None:
+def last_night() -> dict[str, Any] | None:
     """Return what the page of runs shows of the newest check of all links; None before the first.
 
     :returns: ``line``: the run itself; ``outcomes``: numbers of checks by group, as of :data:`OUTCOMES`;
@@ -239,10 +233,10 @@ def last_night(now: datetime) -> dict[str, Any] | None:
         return None
     hosts = run.hosts or {}
     sums, found = hosts.get(ALL_HOSTS, {}), troubles(hosts)
-    others = [line(other, now) for other in _same_night(run)]
+    others = [line(other) for other in _same_night(run)]
     counts = outcomes(run.resources or {})
     return {
-        "line": line(run, now),
+        "line": line(run),
         "outcomes": counts,
         "checks": counts.total(),
         "changed_datasets": changed_datasets(run.datasets or {}),

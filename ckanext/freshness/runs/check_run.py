@@ -1,8 +1,7 @@
 """A run of checks: it chooses resources, checks their URLs, writes the results and updates the index.
 
-A run has one part in this process, or a part in each of several background jobs, each with its hosts. A part
-checks and writes results in batches. :func:`finish` adds up the counts when all parts have ended. If a run is
-killed, whole batches remain and its lock is released. The next run continues from there.
+Results are written in batches. If a run is killed, whole batches remain and its lock is released. The next
+run continues from there.
 
 The network has a thread of its own (:mod:`..web.event_loop`). CKAN, the database and Solr are used in
 the caller's thread.
@@ -10,15 +9,14 @@ the caller's thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from time import monotonic
 from typing import Any
 from uuid import uuid4
-from zlib import crc32
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
@@ -86,7 +84,7 @@ class CheckScope:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """A run, as all of its parts know it.
+    """A run.
 
     :ivar now: start of the run, aware: intervals count from it
     """
@@ -98,7 +96,7 @@ class RunContext:
 
 @dataclass(slots=True)
 class RunResult:
-    """The counts and failures of a run, or of one of its parts.
+    """The counts and failures of a run.
 
     :ivar refused: whether another run was checking, so that this one did not
     :ivar index_failures: datasets whose documents Solr refused; each run tries them again
@@ -112,19 +110,11 @@ class RunResult:
     copy_errors: list[str] = field(default_factory=list)
     solr_away: str | None = None
 
-    def merge(self, other: RunResult) -> None:
-        """Add the result of another part."""
-        self.counts.merge(other.counts)
-        self.refused = self.refused or other.refused
-        self.index_failures += other.index_failures
-        self.copy_errors += other.copy_errors
-        self.solr_away = self.solr_away or other.solr_away
-
 
 def check(
     scope: CheckScope, clock: Clock, *, progress: Progress = lambda numbers: None
 ) -> tuple[RunContext, RunResult]:
-    """Do a whole run in this process.
+    """Do a whole run.
 
     :param clock: returns the time, aware
     :raises settings.OptionError: copies are to be made, and the site has no place for them
@@ -133,30 +123,27 @@ def check(
     """
     run_id = str(uuid4())
     with telling_of_loss(), locked_if_free(run_records.lock(run_id)):
-        run = begin(scope, clock(), run_id=run_id)
+        run, result = _begin(run_id, scope, clock()), RunResult()
         try:
-            result = RunResult()
-            # A check of named datasets makes few requests, and need not wait for the end of a run.
-            with _lock(alone=True) if scope.package_ids is None else nullcontext() as lock:
-                _check(run, choose(run, result.counts), lock, clock, progress, result)
-        except _BusyError:
-            result.refused = True
+            _check_alone(run, clock, progress, result)
         except BaseException as error:
             _record_failure(run, clock(), error)
             raise
-        return run, finish(run, [result], clock)
+        _finish(run, result, clock)
+    return run, result
 
 
-class _BusyError(Exception):
-    """Another run is checking."""
-
-
-@contextmanager
-def _lock(*, alone: bool) -> Iterator[HeldLock]:
-    with locked_if_free(run_records.CHECKING, shared=not alone) as lock:
+def _check_alone(run: RunContext, clock: Clock, progress: Progress, result: RunResult) -> None:
+    """Check the resources of a run, unless another run is checking."""
+    if run.scope.package_ids is not None:
+        # A check of named datasets makes few requests, and need not wait for the end of a run.
+        _check(run, None, clock, progress, result)
+        return
+    with locked_if_free(run_records.CHECKING) as lock:
         if lock is None:
-            raise _BusyError
-        yield lock
+            result.refused = True
+        else:
+            _check(run, lock, clock, progress, result)
 
 
 def has_resources(host: str, now: datetime) -> bool:
@@ -167,18 +154,15 @@ def has_resources(host: str, now: datetime) -> bool:
         return next(candidates, None) is not None
 
 
-def begin(
-    scope: CheckScope, now: datetime, *, run_id: str | None = None, queued: bool = False
-) -> RunContext:
+def _begin(run_id: str, scope: CheckScope, now: datetime) -> RunContext:
     """Begin a run: add its row and the rows of new resources, and assess datasets that never were.
 
-    :param run_id: whose lock the caller holds until the run ends; None for a run of background jobs
-    :param queued: background jobs do the run
+    :param run_id: whose lock the caller holds until the run ends
     """
     types = settings.dataset_types()
     model.Session.rollback()
-    options = asdict(scope) | ({"queued": True} if queued else {})
-    run = RunContext(run_records.begin_run(now, options, run_id=run_id), now, scope)
+    run_records.begin_run(now, asdict(scope), run_id=run_id)
+    run = RunContext(run_id, now, scope)
     check_rows.sync(now, types, scope.package_ids)
     new = iter(check_rows.unassessed(types, scope.package_ids))
     while batch := list(islice(new, BATCH)):
@@ -193,39 +177,19 @@ def plan(scope: CheckScope, now: datetime) -> AnySelection:
     return _offered(scope, now)
 
 
-def run_part(run: RunContext, choice: Choice, clock: Clock) -> RunResult:
-    """Check a part of the resources that were chosen, beside other parts of the same run."""
-    result = RunResult()
-    try:
-        with telling_of_loss(), _lock(alone=False) as lock:
-            _check(run, choice, lock, clock, lambda numbers: None, result)
-    except _BusyError:
-        result.refused = True
-    return result
-
-
-def finish(
-    run: RunContext, parts: Iterable[RunResult], clock: Clock, *, error: str | None = None
-) -> RunResult:
-    """End a run: count the datasets, and store the counts.
-
-    :param error: why parts are missing, in words for people
-    """
-    whole = RunResult()
-    for part in parts:
-        whole.merge(part)
+def _finish(run: RunContext, result: RunResult, clock: Clock) -> None:
+    """End a run: count the datasets, and store the counts."""
     types = settings.dataset_types()
-    counts = whole.counts
+    counts = result.counts
     for package_id, newer in run_records.with_newer_review_or_script(run.id):
         counts.updated(package_id, newer)
     statuses = run_records.statuses(clock(), types, run.scope.package_ids)
     for package_id, status, frequency_days in statuses:
         counts.dataset(package_id, status, frequency_days)
-    if not whole.refused and error is None:
+    if not result.refused:
         check_rows.remember_dates(types, package_ids=run.scope.package_ids, host=run.scope.host)
-    error = error or whole.solr_away or (_refused_in_words() if whole.refused else None)
+    error = result.solr_away or (_refused_in_words() if result.refused else None)
     run_records.end_run(run.id, clock(), counts.run_figures(), error=error)
-    return whole
 
 
 def checked_in_words(result: RunResult) -> str:
@@ -281,7 +245,7 @@ def _record_failure(run: RunContext, now: datetime, error: BaseException) -> Non
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The resources that a run checks, or a part of them.
+    """The resources that a run checks.
 
     :ivar rotation: ids of the resources whose files are read even if the server reports no change
     :ivar why: why each resource was chosen, by its id
@@ -293,23 +257,8 @@ class Choice:
     why: Mapping[str, SelectionReason]
     verifies_dates: bool = False
 
-    def parts(self, number: int) -> list[Choice]:
-        """Divide it. All resources of a host are in one part."""
-        parts: list[list[Chosen]] = [[] for _ in range(number)]
-        for one in self.chosen:
-            parts[crc32(one.host.encode()) % number].append(one)
-        return [
-            Choice(
-                part,
-                self.rotation.intersection(one.resource_id for one in part),
-                {one.resource_id: self.why[one.resource_id] for one in part},
-                self.verifies_dates,
-            )
-            for part in parts
-        ]
 
-
-def choose(run: RunContext, counts: RunCounts) -> Choice:
+def _choose(run: RunContext, counts: RunCounts) -> Choice:
     """Choose the resources that a run checks, and count all resources of its scope."""
     selection = _offered(run.scope, run.now, counts)
     why = selection.why()
@@ -367,17 +316,17 @@ def _offer(
 
 def _check(
     run: RunContext,
-    choice: Choice,
     lock: HeldLock | None,
     clock: Clock,
     progress: Progress,
     result: RunResult,
 ) -> None:
-    """Check the chosen resources, and write the results as they come.
+    """Choose and check resources, and write the results as they come.
 
     :param lock: held while the run checks; None if it needs none
     """
     counts = result.counts
+    choice = _choose(run, counts)
     chosen = check_rows.resources_to_check(
         choice.chosen,
         choice.rotation,

@@ -1,25 +1,17 @@
-"""Checks that somebody asks for: as background jobs of CKAN, or of links while a person waits.
-
-A run can have several background jobs, each with its hosts, for any number of workers. The resources are chosen
-when the jobs are queued. The jobs return their counts. A last job waits for all others and ends the run.
-"""
+"""Checks that somebody asks for: as background jobs of CKAN, or of links while a person waits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import datetime
 from threading import Lock
 from time import monotonic
 
 import ckan.plugins.toolkit as tk
 import redis
-import rq
-from rq.job import Dependency
 
 from .. import settings
-from ..checking import run_records
 from ..checking.decisions import CheckResult, ResourceToCheck
 from ..checking.result_writer import EFFECTS
 from ..ckan_adapter.core import job_from_id
@@ -30,10 +22,6 @@ from ..web.errors import FailureReason
 from ..web.event_loop import in_batches
 from ..web.exchange import MIB
 from . import check_run
-from .check_run import CheckScope, RunContext, RunResult
-
-JOBS = 16
-"""Jobs of a run. They are more than a site has workers, so that no worker waits long for the largest job."""
 
 _UNDER_WAY = frozenset({"queued", "started", "deferred", "scheduled"})
 _DAY = 24 * 60 * 60
@@ -41,11 +29,6 @@ _DAY = 24 * 60 * 60
 
 class RedisAwayError(Exception):
     """Raised if Redis does not answer: no job can be queued."""
-
-
-def queue() -> str:
-    """Return the name of the queue for checks."""
-    return str(tk.config.get("ckanext.freshness.check.queue"))
 
 
 @contextmanager
@@ -56,40 +39,6 @@ def _telling_of_redis() -> Iterator[None]:
     except redis.exceptions.RedisError as error:
         words = tk._("Redis does not answer ({error}): the background workers were left no work")
         raise RedisAwayError(words.format(error=error)) from error
-
-
-def enqueue(scope: CheckScope, now: datetime) -> str:
-    """Begin a run, queue its :data:`JOBS` and the last job, and return its id.
-
-    :raises RedisAwayError: not all jobs could be queued
-    """
-    run = check_run.begin(scope, now, queued=True)
-    # By default CKAN ends jobs after three minutes. Checks have limits of their own.
-    options = {"timeout": _DAY, "result_ttl": _DAY}
-    result = RunResult()
-    try:
-        with _telling_of_redis():
-            parts = [
-                tk.enqueue_job(
-                    check_run.run_part,
-                    [run, part, utc_now],
-                    title=f"Freshness run {run.id}: hosts, part {number} of {JOBS}",
-                    queue=queue(),
-                    rq_kwargs=dict(options),
-                )
-                for number, part in enumerate(check_run.choose(run, result.counts).parts(JOBS), 1)
-            ]
-            tk.enqueue_job(
-                end,
-                [run, result],
-                title=f"Freshness run {run.id}: end",
-                queue=queue(),
-                rq_kwargs=options | {"depends_on": Dependency(jobs=parts, allow_failure=True)},
-            )
-    except RedisAwayError as error:
-        run_records.end_run(run.id, utc_now(), error=str(error))
-        raise
-    return run.id
 
 
 def enqueue_dataset(package_id: str, title: str, check: Callable[[str], None]) -> bool:
@@ -107,7 +56,7 @@ def enqueue_dataset(package_id: str, title: str, check: Callable[[str], None]) -
             check,
             [package_id],
             title=f"Freshness of dataset {title}",
-            queue=queue(),
+            # By default CKAN ends jobs after three minutes. Checks have limits of their own.
             rq_kwargs={"timeout": _DAY, "job_id": job_id},
         )
     return True
@@ -130,22 +79,6 @@ def _is_under_way(job_id: str) -> bool:
         return job_from_id(job_id).get_status() in _UNDER_WAY
     except KeyError:
         return False
-
-
-def end(run: RunContext, chosen: RunResult) -> None:
-    """Add up the counts of the other jobs and end the run. The last background job.
-
-    :param chosen: the counts of the choice
-    """
-    job = rq.get_current_job()
-    assert job is not None, "only a worker calls this"
-    results = [dependency.return_value() for dependency in job.fetch_dependencies()]
-    parts = [result for result in results if result is not None]
-    failed = len(results) - len(parts)
-    error = (
-        f"{failed} of {len(results)} jobs failed: see the log of the workers" if failed else None
-    )
-    check_run.finish(run, [chosen, *parts], utc_now, error=error)
 
 
 # Tests of links while a person waits: each as a run checks it, but quick, and nothing of it is stored.

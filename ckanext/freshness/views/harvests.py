@@ -11,7 +11,6 @@ from flask.typing import ResponseReturnValue
 from ckanext.freshness_iati import publication, report
 
 from ..copies.store import StoreError
-from ..dates import utc_now
 from ..reporting import harvests, tables
 from ..settings import OptionError
 from .report import reader, with_error_pages
@@ -156,7 +155,7 @@ _ENDINGS = ",".join(FORMATS)
 @with_error_pages
 def read() -> ResponseReturnValue:
     """Show the downloads, the last cycle and the first failing files of each source."""
-    shown = report.sources(reader(), utc_now())
+    shown = report.sources(reader())
     return render(
         "freshness/iati.html",
         {"sources": shown, "reason": report.reason, "sees_runs": may("freshness_run_list")},

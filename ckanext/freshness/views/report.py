@@ -210,8 +210,7 @@ def table_file(name: str, ending: str) -> ResponseReturnValue:
 def runs() -> ResponseReturnValue:
     """Show the last nightly run, its errors, and the nights before."""
     _check_may_see_runs()
-    now = utc_now()
-    values = {"shown": run_pages.last_night(now), "nights": run_pages.nights(now)}
+    values = {"shown": run_pages.last_night(), "nights": run_pages.nights()}
     return render("freshness/runs.html", values)
 
 
@@ -220,7 +219,7 @@ def runs() -> ResponseReturnValue:
 def runs_file(ending: str) -> ResponseReturnValue:
     """Download the list of nights."""
     _check_may_see_runs()
-    rows = map(with_texts, run_pages.nights(utc_now()))
+    rows = map(with_texts, run_pages.nights())
     return file_of(rows, run_pages.FIELDS, "freshness-runs", ending)
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ckanext.freshness.aging.frequency import LIVE
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.checking.decisions import (
     Agreement,
@@ -194,58 +190,16 @@ def test_what_the_visits_to_a_host_were_like() -> None:
 
 
 def test_all_hosts_are_counted_and_those_in_trouble() -> None:
-    counts, other = RunCounts(), RunCounts()
-    for part, host, outcome in (
-        (counts, "fine.org", Outcome.SAME_HASH),
-        (counts, "fine.org", Outcome.CANNOT_TELL),
-        (counts, "walled.org", Outcome.CANNOT_TELL),
-        (other, "failing.org", Outcome.ERROR),
-        (other, "failing.org", Outcome.SAME_HASH),
+    counts = RunCounts()
+    for host, outcome in (
+        ("fine.org", Outcome.SAME_HASH),
+        ("fine.org", Outcome.CANNOT_TELL),
+        ("walled.org", Outcome.CANNOT_TELL),
+        ("failing.org", Outcome.ERROR),
+        ("failing.org", Outcome.SAME_HASH),
     ):
-        check(part, found(outcome, host=host))
-    counts.newly_broken, other.newly_broken, other.repaired = 1, 2, 4
-    counts.merge(other)
+        check(counts, found(outcome, host=host))
+    counts.newly_broken, counts.repaired = 3, 4
     every = counts.hosts()[ALL_HOSTS]
     assert (every["hosts"], every["in_trouble"]) == (3, 2)
     assert (every["newly_broken"], every["repaired"]) == (3, 4)
-
-
-# All together
-
-RESOURCES = st.lists(
-    st.tuples(
-        st.sampled_from("pqr"),
-        st.sampled_from([FIRST_RUN, NOTHING, FILESTORE]),
-        st.one_of(st.none(), st.sampled_from(list(Outcome))),
-        st.sampled_from(["a.org", "b.org"]),
-        st.booleans(),
-    ),
-    max_size=12,
-)
-
-
-def counted(resources: list[tuple[str, str, Outcome | None, str, bool]]) -> RunCounts:
-    counts = RunCounts()
-    for package_id, metadata, outcome, host, etag in resources:
-        if outcome is None:
-            see(counts, package_id, SelectionReason.INTERNAL, metadata)
-        else:
-            check(counts, found(outcome, package_id, metadata, host=host, etag=etag))
-    return counts
-
-
-def results(counts: RunCounts) -> tuple[object, ...]:
-    for package_id in "pqr":
-        counts.dataset(package_id, Status.FRESH, LIVE)
-    return counts.resources(), counts.datasets(), counts.frequencies(), counts.hosts()
-
-
-@given(RESOURCES, st.integers(0, 12))
-def test_parts_that_are_counted_apart_give_the_same(
-    resources: list[tuple[str, str, Outcome | None, str, bool]], cut: int
-) -> None:
-    whole, part = counted(resources), counted(resources[:cut])
-    part.merge(pickle.loads(pickle.dumps(counted(resources[cut:]))))
-    assert results(part) == results(whole)
-    assert sum(whole.resources().values()) == len(resources)
-    assert sum(whole.datasets().values()) == 3

@@ -16,26 +16,17 @@ pytestmark = pytest.mark.usefixtures("tables")
 # Locks.
 
 
-def test_one_run_or_the_parts_of_one() -> None:
+def test_one_run_at_a_time() -> None:
     assert not is_held(run_records.CHECKING)
     with locked_if_free(run_records.CHECKING) as run:
         assert run is not None and is_held(run_records.CHECKING)
-        for alone in (True, False):
-            with locked_if_free(run_records.CHECKING, shared=not alone) as other:
-                assert other is None
+        with locked_if_free(run_records.CHECKING) as other:
+            assert other is None
         run.check()
     # Going all over the table holds a lock, but not this one.
     database.lock_checks(model.Session)
     assert not is_held(run_records.CHECKING)
     model.Session.commit()
-    with (
-        locked_if_free(run_records.CHECKING, shared=True),
-        locked_if_free(run_records.CHECKING, shared=True) as part,
-    ):
-        assert part is not None
-        with locked_if_free(run_records.CHECKING) as run:
-            assert run is None
-    assert not is_held(run_records.CHECKING)
 
 
 def test_lost_locks_are_noticed() -> None:
@@ -48,6 +39,3 @@ def test_lost_locks_are_noticed() -> None:
             mine.check()
     with locked_if_free(run_records.CHECKING) as mine:
         assert mine is not None
-
-
-# Runs.

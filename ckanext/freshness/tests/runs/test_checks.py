@@ -168,34 +168,12 @@ def test_a_clock_that_was_ahead_does_not_keep_files_from_being_checked(
 
 def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> None:
     make(WHAT["/stocks.csv"])
-    with locked_if_free(run_records.CHECKING, shared=True):
+    with locked_if_free(run_records.CHECKING):
         done = run(10 * DAY)
     assert (done.refused, done.counts.checks) == (True, 0)
     assert "Another run is checking hosts" in check_run.missing_in_words(done)[0]
     assert host.count("/stocks.csv") == 0
     assert run(10 * DAY).counts.checks == 1
-
-
-def test_a_redirect_is_followed_where_it_happens(host: Host, make: Make) -> None:
-    """Also if another part of the run checks the other host."""
-    with FileHost(now=START, address="127.0.0.5") as elsewhere:
-        host.elsewhere = elsewhere.url_of(WHAT["/stocks.csv"])
-        dataset = factories.Dataset(
-            resources=[{"url": f"{host.url}/elsewhere", "format": "CSV"}],
-            extras=[{"key": "frequency", "value": "7"}],
-        )
-
-        def run_in_parts(after: timedelta) -> RunResult:
-            begun, whole = check_run.begin(CheckScope(), START + after), RunResult()
-            parts = check_run.choose(begun, whole.counts).parts(2)
-            done = [check_run.run_part(begun, each, lambda: START + after) for each in parts]
-            return check_run.finish(begun, [whole, *done], lambda: START + after)
-
-        assert run_in_parts(10 * DAY).counts.resources() == {"first hash": 1}
-        assert (host.count("/elsewhere"), elsewhere.count("/stocks.csv")) == (1, 1)
-        elsewhere.publish()
-        run_in_parts(11 * DAY)
-        assert stored(dataset)["freshness_evidence"] == "hash"
 
 
 def test_a_url_that_was_edited_meanwhile_keeps_nothing_of_the_old_one(

@@ -1,4 +1,4 @@
-"""The command ``check``, and its background jobs."""
+"""The command ``check``, and the action of this name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness import settings
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.runs import requested
 from ckanext.freshness.tests.runs.test_checks import START
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost
 from ckanext.freshness.web.hosts import HostPolicy
@@ -75,7 +74,7 @@ def test_what_is_no_dataset_whose_urls_are_checked(check: Invoke) -> None:
         other: f"{other} has the type showcase, whose URLs are not checked. Nothing was checked.",
         "nothing": "There is no dataset nothing. Nothing was checked.",
     }.items():
-        for more in ((), ("--dry-run",), ("--queue",)):
+        for more in ((), ("--dry-run",)):
             done = check(name, *more)
             assert (done.exit_code, words in done.output) == (1, True)
     assert helpers.call_action("freshness_run_list") == []
@@ -115,23 +114,7 @@ def test_copies_are_to_be_where_nothing_can_be_kept(
     assert "s4://bucket/x" in done.output and "Traceback" not in done.output
 
 
-def test_background_jobs(
-    dataset: dict[str, Any], check: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(requested, "JOBS", 2)
-    told = json_of(check("--queue", "--json"))
-    assert told["queue"] == "default"
-    waiting = [one for one in jobs.get_queue().jobs if told["run"] in one.meta["title"]]
-    assert len(waiting) == requested.JOBS, "all but the last, which waits for them"
-    model.Session.remove()
-    jobs.Worker().work(burst=True)
-    model.Session.remove()
-    run = helpers.call_action("freshness_run_show", id=told["run"])
-    assert (run["checked"], run["error"]) == (3, None)
-    assert run["resources"] == {"first hash": 2, "error": 1}
-    assert run["datasets"] == {"0: Fresh, Updated firstrun": 1}
-
-
+@pytest.mark.usefixtures("clean_queues")
 def test_an_editor_asks_for_visits(dataset: dict[str, Any]) -> None:
     organization = factories.Organization()
     editor, stranger = factories.User(), factories.User()
@@ -155,7 +138,6 @@ def test_an_editor_asks_for_visits(dataset: dict[str, Any]) -> None:
     (run,) = call("freshness_run_list")
     assert (run["checked"], run["error"]) == (3, None)
     assert ask(editor["name"])["queued"]
-    jobs.get_queue().empty()
     with pytest.raises(tk.ObjectNotFound):
         call("freshness_check", id="nothing")
 

@@ -19,7 +19,6 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.cli import site
-from ckanext.freshness.runs import requested
 from ckanext.freshness.tests import processes
 from ckanext.freshness.tests.harvesting.test_away import before
 from ckanext.freshness.tests.processes import CkanProcess, write_ini
@@ -96,11 +95,6 @@ def database() -> Iterator[tuple[TcpProxy, str]]:
     """A connection to the database that can be cut, and its URL. The tests use another one."""
     with before("sqlalchemy.url") as found:
         yield found
-
-
-def children(pid: int) -> list[int]:
-    """Return the child processes: workers do jobs in processes that leave their group."""
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def counted(rows: str) -> int:
@@ -238,34 +232,3 @@ def test_a_killed_run_neither_loses_nor_doubles_an_observation(
     for row in rows:
         assert (len(row.attempts), row.failures) == (2, 0)
         assert row.seen_changes == 1 and 0 <= row.watched_days < 10.5
-
-
-@pytest.mark.usefixtures("dataset")
-def test_a_background_worker_is_killed(
-    server: FileServer,
-    hold: Hold,
-    command: Command,
-    cli: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # A job for each worker, and the last, which waits for them.
-    monkeypatch.setattr(requested, "JOBS", 2)
-    told = command("freshness", "check", "--queue")
-    output, errors = told.communicate(timeout=PATIENCE)
-    assert told.returncode == 0, errors
-    assert "jobs are queued for 'ckan jobs worker default'" in output
-    # Each job has held hosts, which keep its worker from going on.
-    workers = [command("jobs", "worker", "--burst") for _ in range(2)]
-    until(lambda: server.count("/held") == HELD)
-    for worker in workers:
-        for pid in (*children(worker.pid), worker.pid):
-            os.kill(pid, signal.SIGKILL)
-        worker.wait()
-    until(lambda: not is_held(run_records.CHECKING))
-    hold.release()
-    model.Session.remove()
-    done = recorded()
-    visited = server.count("/quick")
-    assert f"Checked {QUICK + HELD - done} resources, 0 with an error" in check(cli)
-    assert server.count("/quick") - visited <= QUICK
-    assert recorded() == QUICK + HELD

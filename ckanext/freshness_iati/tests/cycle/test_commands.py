@@ -95,7 +95,7 @@ def test_the_checker_leaves_the_cycles_files_alone(own: Site, cli: Any) -> None:
     own.update()
     own.server.reset()
     name = model.Package.get(own.row(datasets(own)[0]).package_id).name
-    for more in ([], ["--dry-run"], ["--queue"]):
+    for more in ([], ["--dry-run"]):
         done = cli.invoke(ckan, ["freshness", "check", name, *more])
         assert done.exit_code == 1
         words = f"{name} belongs to an IATI registry. Nothing was checked. Use --policy iati."
