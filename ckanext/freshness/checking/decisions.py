@@ -79,17 +79,6 @@ class Outcome(Enum):
     """401, 403, 429 or a bot wall: people may get the file. 202: the file may exist later."""
 
 
-class Agreement(Enum):
-    """The result of comparing a server's Last-Modified with the hash of the file."""
-
-    AGREED = "agreed"
-    """Both changed, or neither."""
-    MISSED = "missed a change"
-    """Only the file changed."""
-    MOVED = "moved without a change"
-    """Only the date changed."""
-
-
 class NextRequest(Enum):
     """The next step of a check."""
 
@@ -253,7 +242,6 @@ class CheckResult(NamedTuple):
     mimetype: str | None = None
     has_etag: bool = False
     has_last_modified: bool = False
-    agreement: Agreement | None = None
     hides_changes: bool | None = None
     moved_to: str | None = None
     put_off: bool = False
@@ -505,22 +493,6 @@ def without_confirmation(
         return Decision(NextRequest.END, _seen(memory, headers, first), Outcome.CHANGED, modified)
     unconfirmed = memory._replace(unconfirmed=first.content)
     return Decision(NextRequest.END, unconfirmed, Outcome.UNCONFIRMED, modified)
-
-
-def agreement(memory: KnownContent, headers: AnswerHeaders, digest: Digest) -> Agreement | None:
-    """Return whether Last-Modified agreed with a hash that is certain; None if there is nothing to compare.
-
-    :param memory: before the check
-    """
-    if memory.last_modified is None or headers.last_modified_text is None or memory.outdated:
-        return None
-    is_same = _is_same(memory, digest)
-    if is_same is None:
-        return None
-    moved = headers.last_modified_text != memory.last_modified
-    if is_same is not moved:
-        return Agreement.AGREED
-    return Agreement.MOVED if is_same else Agreement.MISSED
 
 
 def hides_changes(memory: KnownContent, headers: AnswerHeaders, digest: Digest) -> bool | None:

@@ -394,9 +394,8 @@ class HdxCheck:
         certain = hashed if judged.is_hashed else None
         # A change that two runs confirm may end with a second download that failed.
         is_useful = outcome not in _USELESS and not (step.changed and certain is None)
-        agreement = hides_changes = staged = None
+        hides_changes = staged = None
         if certain is not None and outcome is not Outcome.API:
-            agreement = decisions.agreement(memory, headers, certain.digest)
             if outcome is Outcome.CHANGED:
                 hides_changes = decisions.hides_changes(memory, headers, certain.digest)
             if is_useful and self._hasher is not None:
@@ -424,7 +423,6 @@ class HdxCheck:
             mimetype=mimetype_of(answer) if is_useful else None,
             has_etag=is_useful and bool(etag),
             has_last_modified=is_useful and bool(last_modified),
-            agreement=agreement,
             hides_changes=hides_changes,
             moved_to=self._redirected_to(answer.moved_to)
             if answer.moved_to == display_url(answer.moved_to or "") and not self._refreshes

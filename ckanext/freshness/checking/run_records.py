@@ -136,8 +136,6 @@ FIGURES = (
     "seconds",  # of the last request of each check
     "answered",  # resources with a useful answer
     *("etag", "last_modified", "either"),  # of these, answers with such headers
-    # Files hashed now and before: the hash and Last-Modified agreed, only the hash changed, or only the date.
-    *("agreed", "missed", "moved"),
     "put_off",  # resources that were not checked, because the host gave no answer to other checks
 )
 """Figures of the checks of a host. Only checked resources and their datasets count."""
@@ -177,8 +175,6 @@ class HostCounts:
                 "last_modified": result.has_last_modified,
                 "either": either,
             }
-            if result.agreement is not None:
-                counted[result.agreement.name.lower()] = 1
             package_id = result.resource.package_id
             self.packages[package_id] = self.packages.get(package_id, False) or either
         self.figures.update(counted)

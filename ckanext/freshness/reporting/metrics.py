@@ -57,12 +57,12 @@ def _counts(labels: Mapping[str, int]) -> str:
 
 
 def in_layout_of_hdx(run: Run) -> list[str]:
-    """Return the counts in HDX's layout, and how reliable headers were, if anything was checked."""
+    """Return the counts in HDX's layout, and how many resources send validators, if anything was checked."""
     return [part for part in (text(run), headers(run)) if part]
 
 
 def headers(run: Run) -> str:
-    """Return how many of the checked resources and datasets send validators, and how reliable these were.
+    """Return how many of the checked resources and datasets send validators.
 
     The text is empty if nothing was checked.
     """
@@ -83,10 +83,6 @@ def _headers(total: Mapping[str, float]) -> Iterator[str]:
     ):
         yield f"{_share(total[key], answered)} {words}"
     yield f"{_share(total['datasets_either'], datasets)} datasets send Last-Modified or ETag"
-    compared = total["agreed"] + total["missed"] + total["moved"]
-    yield f"{_share(total['agreed'], compared)} times Last-Modified agreed with the hash"
-    yield f"{_share(total['missed'], compared)} times it missed a change"
-    yield f"{_share(total['moved'], compared)} times it moved without one"
 
 
 def _share(part: float, whole: float) -> str:

@@ -1,4 +1,4 @@
-"""How Last-Modified is read, and how reliable a server's dates were, as tables."""
+"""How Last-Modified is read, and which servers hide changes, as tables."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from ckanext.freshness.checking.answers import AnswerHeaders, read_headers
 from ckanext.freshness.checking.decisions import (
-    Agreement,
     Digest,
     KnownContent,
-    agreement,
     hides_changes,
 )
 from ckanext.freshness.web.exchange import Answer
@@ -33,27 +31,6 @@ def test_last_modified_is_sent_back_even_if_it_states_no_date(text: str, is_date
 
 
 BEFORE = KnownContent(None, "Mon", "sha256:a")
-
-
-@pytest.mark.parametrize(
-    ("memory", "said", "digest", "worth"),
-    [
-        (BEFORE, "Mon", "sha256:a", Agreement.AGREED),
-        (BEFORE, "Tue", "sha256:b", Agreement.AGREED),
-        (BEFORE, "Mon", "sha256:b", Agreement.MISSED),
-        (BEFORE, "Tue", "sha256:a", Agreement.MOVED),
-        (BEFORE, None, "sha256:a", None),
-        (BEFORE, "Tue", "xlsx:x", None),
-        (BEFORE._replace(outdated=True), "Mon", "sha256:b", None),
-    ],
-)
-def test_agreement(
-    memory: KnownContent, said: str | None, digest: str, worth: Agreement | None
-) -> None:
-    assert (
-        agreement(memory, AnswerHeaders(200, None, said), Digest(digest, digest.partition(":")[2]))
-        is worth
-    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.checking.decisions import (
-    Agreement,
     CheckResult,
     KnownContent,
     Outcome,
@@ -156,7 +155,6 @@ def test_a_change_is_downloaded_twice(server: FileServer, seen: KnownContent) ->
     assert finding.outcome is Outcome.CHANGED
     assert finding.changed_at == NOW
     assert finding.memory.etag == '"v2"' and finding.memory.earlier == (seen.hash,)
-    assert finding.agreement is Agreement.AGREED
     first, second = server.requests
     assert "If-None-Match" in first.headers
     assert not {"If-None-Match", "If-Modified-Since"} & set(second.headers)

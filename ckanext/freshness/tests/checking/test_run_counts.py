@@ -8,7 +8,6 @@ import pytest
 
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.checking.decisions import (
-    Agreement,
     Attempt,
     CheckResult,
     KnownContent,
@@ -38,7 +37,6 @@ def found(
     *,
     host: str = "example.org",
     modified: datetime | None = None,
-    agreement: Agreement | None = None,
     etag: bool = False,
     last_modified: bool = False,
 ) -> CheckResult:
@@ -61,7 +59,6 @@ def found(
             seconds=0.25,
         ),
         modified=modified,
-        agreement=agreement,
         has_etag=etag,
         has_last_modified=last_modified,
     )
@@ -169,9 +166,9 @@ def test_what_the_visits_to_a_host_were_like() -> None:
     counts = RunCounts()
     for finding in (
         found(Outcome.NOT_MODIFIED, "p", etag=True, last_modified=True),
-        found(Outcome.SAME_HASH, "p", agreement=Agreement.AGREED, last_modified=True),
-        found(Outcome.SAME_HASH, "q", agreement=Agreement.MOVED),
-        found(Outcome.CHANGED, "r", agreement=Agreement.MISSED, etag=True),
+        found(Outcome.SAME_HASH, "p", last_modified=True),
+        found(Outcome.SAME_HASH, "q"),
+        found(Outcome.CHANGED, "r", etag=True),
         found(Outcome.ERROR, "s", etag=True),
         found(Outcome.CANNOT_TELL, "t", last_modified=True),
         found(Outcome.SAME_HASH, "q", host="other.org", etag=True),
@@ -180,7 +177,7 @@ def test_what_the_visits_to_a_host_were_like() -> None:
     hosts = counts.hosts()
     assert hosts["example.org"] == {
         **{"checks": 6, "errors": 1, "blocked": 1, "bytes": 600, "seconds": 1.5, "answered": 4},
-        **{"etag": 2, "last_modified": 2, "either": 3, "agreed": 1, "missed": 1, "moved": 1},
+        **{"etag": 2, "last_modified": 2, "either": 3},
         **{"datasets": 3, "datasets_either": 2, "put_off": 0, "reason": "404"},
     }
     # A dataset with resources on two hosts is one of all.
