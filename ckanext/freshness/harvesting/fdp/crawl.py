@@ -21,10 +21,11 @@ from ..record import (
     SeenRecord,
     Sighting,
     Sink,
+    guid_of,
 )
 from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd, ask_left_out
-from ..strategy import must_ask
+from ..strategy import catalog_of, must_ask
 from . import documents
 from .containers import ContainerCrawl, DatasetListing, Place, list_key
 from .datasets import DatasetReader
@@ -332,7 +333,8 @@ class Crawl:
             adopted = adoptable.of(url, listed) or adoptable.of(subject, listed)
         part_of = self._catalog_named(member.part_of)
         seen = SeenRecord(url, ReadOutcome.PRESENT, listed_in, part_of=part_of)
-        return await self._datasets.read(seen, document, member, known, adopted)
+        guid = guid_of(url, catalog_of(seen, known, self.containers))
+        return await self._datasets.read(seen, guid, document, member, known, adopted)
 
     def _catalog_named(self, part_of: Iterable[str]) -> str | None:
         """Return the catalog of this source that a record's dct:isPartOf names, in any spelling."""

@@ -95,6 +95,7 @@ class DatasetReader:
     async def read(
         self,
         seen: SeenRecord,
+        guid: str,
         document: FetchedDocument,
         member: ListedDataset,
         known: KnownRecord | None,
@@ -103,6 +104,8 @@ class DatasetReader:
         """Read a dataset with its distributions.
 
         :param seen: the dataset, of which only the contents are not known yet.
+        :param guid: names the catalog that the dataset is in now. That may be another one although no document
+            has changed, if its catalog could not be read before.
         :param known: the current record, if there is one.
         :param adopted: the record of a deleted source whose package and resources the dataset takes over.
         :raises UnreadableDocument: the dataset's own document cannot be understood.
@@ -115,7 +118,7 @@ class DatasetReader:
         subject = member.subject if member.subject != seen.url else None
         if (
             known is not None
-            and known.url == seen.url
+            and known.guid == guid
             and known.content_hash is not None
             and memory.fingerprint == fingerprint
         ):
