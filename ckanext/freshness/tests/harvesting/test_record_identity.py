@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ckan.plugins.toolkit as tk
 import pytest
 from ckan.tests.helpers import call_action
 
@@ -10,10 +11,39 @@ from ckanext.freshness.tests.harvesting.conftest import (
     add_source,
 )
 from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
 
 pytestmark = pytest.mark.usefixtures("clean_site")
+
+
+def test_a_record_that_moves_while_its_catalog_cannot_be_read(
+    fdp: FdpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stays in that catalog until the catalog is read, and moves then without a change of its own."""
+    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    fdp.layout.is_part_of = False
+    first, second = fdp.add_catalog(), fdp.add_catalog()
+    moving, refused = [fdp.add_dataset(first, distributions=0) for _ in range(2)]
+    fdp.add_dataset(first, distributions=0)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    before = ids(harvest)
+    for record in (moving, refused):
+        fdp.unlist(record, first)
+        fdp.list_also(record, second)
+    fdp.faults[first.path] = Status(503)
+    assert harvest.run().stats["not modified"] == 2
+    fdp.withdraw(refused)
+    harvest.run()
+    fdp.faults.clear()
+    for record in (moving, refused):
+        fdp.publish(record)
+        assert harvest.run().stats["updated"] == 1
+        guid = f"catalog={fdp.iri_of(second)};dataset={fdp.iri_of(record)}"
+        assert guid in dict(harvest.current())
+    assert ids(harvest) == before and len(harvest.current()) == 3
 
 
 def serve(fdp: FdpServer, record: Record, url: str, *, subject: str) -> None:
