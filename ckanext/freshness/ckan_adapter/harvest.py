@@ -275,6 +275,10 @@ WHERE key = :resource_ids AND harvest_object_id IN (
 SELECT id FROM harvest_object WHERE package_id = :package_id)"""
 """SQL: give the resource ids of ``:package_id`` to the object ``:id``. "Clear history" of a source leaves only
 the current objects and their extras."""
+MOVE_OBJECT = """
+UPDATE harvest_object SET harvest_source_id = :source_id, harvest_job_id = :job_id, report_status = NULL
+WHERE id = :id"""
+"""SQL: give the object ``:id`` to a source and a job, which does not count it."""
 TAKE_PACKAGE_OVER = """
 UPDATE harvest_object SET current = false, package_id = NULL
 WHERE package_id = :package_id AND harvest_source_id <> :source_id

@@ -25,6 +25,7 @@ from .record import (
     KnownRecord,
     Record,
     is_web_url,
+    loose_spelling,
     urls_in_guid,
 )
 
@@ -70,7 +71,7 @@ def records_of_source(
 ) -> CurrentRecords:
     """Return the current records of a source, with those of deleted sources of some types that it may adopt."""
     return CurrentRecords(
-        current_records(source_id, url_of).values(),
+        (current_records(source_id, url_of) or inherited_records(source_id)).values(),
         lambda: orphaned_records(adopts, source_id, url_of).values(),
         resources_of,
         own_datasets,
@@ -94,6 +95,36 @@ def count_current(source_id: str) -> int:
     return int(model.Session.execute(statement).scalar_one())
 
 
+def inherited_records(source_id: str) -> dict[str, KnownRecord]:
+    """Return, by URL, the records that a source without records of its own continues.
+
+    They are those of a deleted source with the same type, URL, configuration and organization: the source was
+    made anew. All of them count as current, also those that cannot be read now or are no longer listed.
+    """
+    if count_current(source_id):
+        return {}
+    mine = harvest.source_row(source_id)
+    former = [
+        row.id
+        for row in model.Session.execute(
+            sa.select(_source).where(
+                _source.c.active.is_(False),
+                _source.c.type == mine.type,
+                _source.c.id.in_(_peers(source_id)),
+            )
+        )
+        if loose_spelling(row.url) == loose_spelling(mine.url)
+        and _parsed(row.config) == _parsed(mine.config)
+    ]
+    return _known(_not_told, *_orphans(former, source_id)) if former else {}
+
+
+def _parsed(config: str | None) -> Any:
+    with contextlib.suppress(ValueError):
+        return json.loads(config or "{}")
+    return config
+
+
 def orphaned_records(
     types: Sequence[str], source_id: str, url_of: UrlOf = _not_told
 ) -> dict[str, KnownRecord]:
@@ -112,16 +143,18 @@ def orphaned_records(
     gone = sa.select(_source.c.id).where(
         _source.c.active.is_(False), _source.c.type.in_(types), _source.c.id != source_id
     )
-    # Each source has a package with the same id.
-    own_organization = (
-        sa.select(_package.c.owner_org).where(_package.c.id == source_id).scalar_subquery()
-    )
-    source = _package.alias("source")
-    of_peers = _object.c.harvest_source_id.in_(
-        sa.select(source.c.id).where(
-            source.c.id.in_(gone), source.c.owner_org.is_not_distinct_from(own_organization)
-        )
-    )
+    own_organization = model.Session.execute(_organization_of(source_id)).scalar()
+    found = _without_objects(source_id, own_organization, url_of)
+    return found | _known(url_of, *_orphans(gone, source_id))
+
+
+def _orphans(gone: Any, source_id: str) -> tuple[Any, ...]:
+    """Return the conditions for the current objects of deleted sources that a source may take over.
+
+    :param gone: the ids of these sources.
+    """
+    own_organization = _organization_of(source_id).scalar_subquery()
+    of_peers = _object.c.harvest_source_id.in_(_peers(source_id).where(_package.c.id.in_(gone)))
     is_current = _object.c.current.is_(True)
     made = _organizations_of(is_current, of_peers)
     taken = _organizations_of(is_current, _object.c.harvest_source_id.not_in(gone))
@@ -131,11 +164,7 @@ def orphaned_records(
         _extra.c.key == ORGANIZATION_ID, _extra.c.value.in_(free)
     )
     own = active.where(_package.c.owner_org.is_not_distinct_from(own_organization))
-    found = _without_objects(
-        source_id, model.Session.execute(sa.select(own_organization)).scalar(), url_of
-    )
-    return found | _known(
-        url_of,
+    return (
         is_current,
         _object.c.harvest_source_id.in_(gone),
         sa.or_(
@@ -143,6 +172,19 @@ def orphaned_records(
             of_peers & _object.c.package_id.in_(active.where(_package.c.owner_org.in_(made))),
             of_peers & _object.c.id.in_(of_free_organizations),
         ),
+    )
+
+
+def _organization_of(source_id: str) -> Any:
+    """Return a query for the organization of a source. Each source has a package with the same id."""
+    return sa.select(_package.c.owner_org).where(_package.c.id == source_id)
+
+
+def _peers(source_id: str) -> Any:
+    """Return a query for the ids of the packages of the organization of a source."""
+    own_organization = _organization_of(source_id).scalar_subquery()
+    return sa.select(_package.c.id).where(
+        _package.c.owner_org.is_not_distinct_from(own_organization)
     )
 
 

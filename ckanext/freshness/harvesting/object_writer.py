@@ -17,7 +17,8 @@ import sqlalchemy as sa
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_now
-from .known_records import ORGANIZATION_ID, UNMAPPED
+from ..status import indexing
+from .known_records import ORGANIZATION_ID, RESOURCE_IDS, UNMAPPED
 from .legal_values import json_text
 from .messages import to_column
 from .record import KnownRecord
@@ -256,6 +257,32 @@ def set_extras(rows: Iterable[tuple[str, str, str | None]]) -> None:
         found = model.Session.execute(sa.update(_extra).where(where).values(value=value))
         if not found.rowcount:
             _insert(_extra, [_extra_row(object_id, key, value)])
+
+
+def inherit(records: Iterable[KnownRecord], source_id: str, job_id: str) -> None:
+    """Give the objects of records of deleted sources to the source that continues them. No commit.
+
+    Their extras stay: their hashes, and since when they are refused or absent.
+    """
+    packages = []
+    for record in records:
+        model.Session.execute(
+            sa.text(_INHERIT),
+            {
+                "id": record.object_id,
+                "source_id": source_id,
+                "job_id": job_id,
+                "package_id": record.package_id,
+                "resource_ids": RESOURCE_IDS,
+            },
+        )
+        if record.package_id:
+            packages.append(record.package_id)
+    # Their documents name the deleted source: the next refresh sends them.
+    indexing.mark(packages)
+
+
+_INHERIT = ";".join([harvest.KEEP_RESOURCE_IDS, harvest.MOVE_OBJECT, harvest.TAKE_PACKAGE_OVER])
 
 
 def discard_attempt(job_id: str) -> None:

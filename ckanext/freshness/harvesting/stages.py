@@ -163,6 +163,9 @@ def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[st
 
 
 def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime) -> list[str]:
+    inherited = known_records.inherited_records(source.id)
+    object_writer.inherit(inherited.values(), source.id, job_id)
+    model.Session.commit()
     writer = ObjectWriter(job_id, source.id, now)
     memory = SourceMemory(source.id)
     decisions = holds.decisions_for_job(source.id)

@@ -11,10 +11,15 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.dates import utc_now
+from ckanext.freshness.harvesting.record import urls_in_guid
 from ckanext.freshness.harvesting.strategy import RecordClass
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
+from ckanext.freshness.status.refresh import refresh
+from ckanext.freshness.tests.harvesting.conftest import Harvest, Published, add_source, sysadmin
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.servers.catalogue import CatalogueServer
+from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.fdp import FdpServer, as_single_catalogue
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record
@@ -195,12 +200,12 @@ def test_a_source_that_is_made_again_has_its_datasets(
     assert again.source["name"] == first.source["name"]
     assert again.source["id"] != first.source["id"]
     said = again.preview()
-    assert len(said.changes[RecordClass.NEW]) == 4
-    assert {one.package_id for one in said.changes[RecordClass.NEW]} == {
-        one for one, _ in before.values()
-    }
+    (changed,) = said.changes[RecordClass.CHANGED]
+    assert changed.package_id == before[fdp.iri_of(edited)][0]
+    assert len(said.changes[RecordClass.UNCHANGED]) == 3
     job = again.run()
     assert job.errors == []
+    refresh(utc_now())
     assert identities(again) == before
     assert again.datasets()[fdp.iri_of(edited)]["title"] == "Edited"
     assert call_action("package_search", rows=0)["count"] == 4
@@ -287,6 +292,7 @@ def test_a_source_that_is_made_again_keeps_what_it_cannot_read(fdp: FdpServer, s
     again = make_again(first)
     for _ in range(2):
         job = again.run()
+        refresh(utc_now())
         assert job.errors == []
         (warnings,) = job.warnings.values()
         assert any(fdp.url_of(failing) in one for one in warnings)
@@ -311,3 +317,89 @@ def test_sources_without_history_take_only_datasets_of_their_own(fdp: FdpServer)
     for harvest in (sources[2], sources[0], sources[1]):
         assert harvest.run().errors == []
     assert [identities(harvest) for harvest in sources] == before
+
+
+@pytest.mark.usefixtures("impatient_checks")
+@pytest.mark.parametrize(("status", "is_refusal"), [(403, True), (404, True), (500, False)])
+def test_a_source_that_is_made_again_goes_on_where_it_was(
+    fdp: FdpServer, status: int, is_refusal: bool
+) -> None:
+    """A day of refusals began before the source was deleted, and another one begins with the new source."""
+    filled(fdp, datasets=6)
+    fdp.layout.pages = False
+    first = add_source(fdp.source_url)
+    first.run()
+    before = identities(first)
+    early, late = fdp.datasets[:2]
+    fdp.faults[early.path] = faults.Status(status)
+    first.run()
+    first.wait_a_day()
+    fdp.faults[late.path] = faults.Status(status)
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+
+    again = make_again(first)
+    said = again.preview()
+    deleted = {one.url for one in said.changes[RecordClass.DELETED]}
+    assert deleted == ({fdp.iri_of(early)} if is_refusal else set())
+    assert {one.url for one in said.kept} == {fdp.iri_of(early), fdp.iri_of(late)} - deleted
+    job = again.run()
+    assert job.stats["not modified"] == 4 and job.stats["added"] == 0
+    assert first.current() == []
+    # Clearing the old source takes no dataset from the new one.
+    call_action("harvest_source_clear", {"user": sysadmin()}, id=first.source["id"])
+    refresh(utc_now())
+    left = before.keys() - deleted
+    assert identities(again) == {url: before[url] for url in left}
+    assert again.run().stats["deleted"] == 0
+    again.wait_a_day()
+    assert again.run().stats["deleted"] == is_refusal
+
+
+def test_only_the_same_source_goes_on(fdp: FdpServer) -> None:
+    """A source with another configuration, URL or organization has only what it reads."""
+    filled(fdp)
+    first = add_source(fdp.source_url)
+    first.run()
+    packages = {package_id for _, package_id in first.current()}
+    fdp.withdraw(fdp.datasets[0])
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+    others = [
+        {"config": '{"language": "en"}'},
+        {"url": f"{fdp.source_url}?other=1"},
+        {"owner_org": factories.Organization()["id"]},
+    ]
+    for number, other in enumerate(others):
+        again = make_again(first, **{"name": f"other-{number}", **other})
+        assert again.preview().survey.current == 0
+        call_action("harvest_source_delete", {"user": sysadmin()}, id=again.source["id"])
+    same = make_again(first, name="same", url=f"{fdp.source_url}/", config="{ }")
+    assert same.preview().survey.current == 4
+    same.run()
+    assert {package_id for _, package_id in same.current()} == packages
+
+
+def test_a_record_that_was_withdrawn_before_its_source_was_made_again(published: Published) -> None:
+    """It is no longer listed, or listed and refused."""
+    first, server = published.harvest, published.server
+    first.run()
+    before = dict(first.current())
+    withdrawn = sorted(before)[0]
+    url = urls_in_guid(withdrawn)[1]
+    server.faults[url.removeprefix(server.url)] = faults.Status(403)
+    if isinstance(server, FdpServer):
+        server.layout.pages = False
+    if isinstance(server, CatalogueServer):
+        del server.entries[0]
+    if isinstance(server, PortalServer):
+        server.datasets[url.rpartition("/")[2]]["private"] = True
+    first.run()
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+
+    again = make_again(first)
+    assert again.run().stats["deleted"] == 0
+    assert dict(again.current()) == before
+    assert again.run().stats["deleted"] == 0
+    again.wait_a_day()
+    assert again.run().stats["deleted"] == 1
+    del before[withdrawn]
+    assert dict(again.current()) == before
