@@ -12,6 +12,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 from dateutil.parser import isoparse
 from markupsafe import Markup
@@ -24,6 +25,7 @@ from .ckan_adapter.database import TablesMissingError
 from .dates import EARLIEST, aware, parse_date, utc_now
 from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
+from .interfaces import IFreshnessTabs, Tab
 from .mails.recipients import NO, WISH_KEY
 from .reporting import (
     harvests,
@@ -67,6 +69,7 @@ __all__ = [
     "freshness_state",
     "freshness_status_badge",
     "freshness_stylesheet",
+    "freshness_tabs",
     "freshness_tasks",
     "freshness_time",
     "sorted_extras",
@@ -279,6 +282,12 @@ def sorted_extras(
     hidden = ours_among(package_extras)
     shown = [extra for extra in package_extras if extra.get("key") not in hidden]
     return next_helper(shown, *args, **kwargs)
+
+
+def freshness_tabs() -> list[Tab]:
+    """Return the tabs that other plugins add."""
+    plugins = p.PluginImplementations(IFreshnessTabs)
+    return [tab for plugin in plugins for tab in plugin.freshness_tabs()]
 
 
 def freshness_harvests(source_type: str | None) -> bool:

@@ -29,9 +29,8 @@ DECLARATION = Path(__file__).parent / "config_declaration.yaml"
 def _commands() -> list[Any]:
     # Imported only by ckan's command line: web workers need no commands.
     from .cli.site import freshness
-    from .cli.sources import iati
 
-    return [freshness, iati]
+    return [freshness]
 
 
 @tk.blanket.auth_functions
@@ -57,7 +56,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         declaration.load_dict(yaml.safe_load(DECLARATION.read_text(encoding="utf-8")))
 
     def update_config(self, config: Any) -> None:
-        services.look_first()
+        services.look_first("freshness")
         tk.add_template_directory(config, "templates")
         tk.add_public_directory(config, "public")
         if p.plugin_loaded("dcat"):

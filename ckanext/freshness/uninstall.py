@@ -25,10 +25,11 @@ def command(yes: bool, drop_tables: bool) -> None:
     If another version has made the tables, so that this one is off, --drop-tables drops them while the plugins
     are enabled, and leaves the rest.
     """
-    ours = {
+    # Those of other extensions whose tables are dropped, too.
+    ours = {point.name for point in entry_points(group="freshness.tables")} | {
         point.name
         for point in entry_points(group="ckan.plugins")
-        if point.value.startswith(("ckanext.freshness.", "ckanext.freshness_iati."))
+        if point.value.startswith("ckanext.freshness.")
     }
     if enabled := [name for name in tk.aslist(tk.config["ckan.plugins"]) if name in ours]:
         if drop_tables and (others := _plugins_with_other_tables()):

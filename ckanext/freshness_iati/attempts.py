@@ -14,6 +14,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Any
 
+from ckanext.freshness.aging.messages import N_
 from ckanext.freshness.dates import exact_text
 from ckanext.freshness.web.errors import FailureReason, FetchError
 from ckanext.freshness.web.exchange import storable
@@ -27,23 +28,49 @@ class ErrorType(Enum):
     """Types of errors in the Bulk Data Service's index files; ``store_error`` is our addition.
 
     :ivar summary: the end of a sentence that begins with "The GET request"
+    :ivar sentence: for people, marked for translation; empty if the answer's status says it
     """
 
     summary: str
+    sentence: str
 
-    def __new__(cls, value: str, summary: str) -> ErrorType:
+    def __new__(cls, value: str, summary: str, sentence: str) -> ErrorType:
         self = object.__new__(cls)
-        self._value_, self.summary = value, summary
+        self._value_, self.summary, self.sentence = value, summary, sentence
         return self
 
-    SSL_ERROR = "ssl_error", "failed because of the server's TLS certificate or protocol"
-    CONNECTION_TIMEOUT = "connection_timeout", "was not answered in time"
-    TOO_MANY_REDIRECTS = "too_many_redirects", "was redirected too often"
-    CONNECTION_ERROR = "connection_error", "failed because of the connection to the server"
-    HTTP_NON_200 = "http_non_200", "was answered with a status other than 200"
-    NOT_IATI_CONTENT = "not_iati_content", "returned a file that is not IATI XML"
-    OTHER_ERROR = "other_error", "failed"
-    STORE_ERROR = "store_error", "returned a file that could not be stored"
+    SSL_ERROR = (
+        "ssl_error",
+        "failed because of the server's TLS certificate or protocol",
+        N_("A secure connection to the server failed."),
+    )
+    CONNECTION_TIMEOUT = (
+        "connection_timeout",
+        "was not answered in time",
+        N_("The server took too long to answer."),
+    )
+    TOO_MANY_REDIRECTS = (
+        "too_many_redirects",
+        "was redirected too often",
+        N_("The link redirects too often."),
+    )
+    CONNECTION_ERROR = (
+        "connection_error",
+        "failed because of the connection to the server",
+        N_("The connection to the server failed."),
+    )
+    HTTP_NON_200 = "http_non_200", "was answered with a status other than 200", ""
+    NOT_IATI_CONTENT = (
+        "not_iati_content",
+        "returned a file that is not IATI XML",
+        N_("The file is not IATI XML."),
+    )
+    OTHER_ERROR = "other_error", "failed", N_("The file could not be read.")
+    STORE_ERROR = (
+        "store_error",
+        "returned a file that could not be stored",
+        N_("This portal could not store the file."),
+    )
 
 
 def error_type(reason: FailureReason) -> ErrorType:

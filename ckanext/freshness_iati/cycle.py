@@ -29,9 +29,8 @@ from ckanext.freshness.copies.store import Store, StoredCopy, StoreError
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.messages import from_column
-from ckanext.freshness.model import IatiDataset
-from ckanext.freshness.runs import check_run, copies
-from ckanext.freshness.runs.night import PartReport
+from ckanext.freshness.interfaces import PartReport
+from ckanext.freshness.runs import copies
 from ckanext.freshness.settings import OptionError
 from ckanext.freshness.status import conclusions, indexing
 from ckanext.freshness.status.indexing import SolrAwayError
@@ -41,7 +40,8 @@ from ckanext.freshness.web.urls import display_url
 
 from . import datasets, publication, rules
 from .iati_check import IatiCheckResult, IatiTools, KnownFile, check_files
-from .report import KIND, CycleReport
+from .model import IatiDataset
+from .report import KIND, CycleReport, cycle_lock
 from .rules import IatiOutcome
 
 log = logging.getLogger(__name__)
@@ -88,11 +88,15 @@ def run_cycle(
     """
     store = copies.store()
     source_id, title = source.id, source.title or source.url
-    with telling_of_loss(), locked_if_free(run_records.cycle_lock(source_id)) as lock:
+    lock_name = cycle_lock(source_id)
+    with telling_of_loss(), locked_if_free(lock_name) as lock:
         if lock is None:
             words = tk._("Another cycle of {source} is under way: nothing was done")
             raise CycleRunningError(words.format(source=title))
-        options = {"source": source_id, "strict": strict, "harvest": harvest is not None}
+        options = {
+            **{"source": source_id, "strict": strict, "harvest": harvest is not None},
+            **{"lock": lock_name, "package_ids": package_ids and list(package_ids)},
+        }
         report = CycleReport(run_records.begin_run(clock(), options, kind=KIND), title)
         cycle = _Cycle(source_id, lock, store, strict, clock, show_progress, report)
         began = monotonic()
@@ -454,13 +458,12 @@ def update_all(harvest: Harvest) -> PartReport:
 
 
 def check_dataset(package_id: str) -> None:
-    """Check all URLs of a dataset by their usual rules, due or not. A background job.
+    """Check the files of a dataset without a pause.
 
     :raises settings.OptionError: the site has no place for copies
     :raises StoreError: the store cannot be used
     :raises DatabaseLostError: the database was lost
     """
-    check_run.check(check_run.CheckScope(package_ids=(package_id,)), utc_now)
     rows = model.Session.query(IatiDataset.source_id).filter_by(package_id=package_id)
     source_ids = {row.source_id for row in rows}
     for source in datasets.sources() if source_ids else ():

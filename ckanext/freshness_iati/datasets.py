@@ -95,6 +95,24 @@ def write(states: Mapping[str, FileState]) -> set[str]:
     return set(model.Session.execute(sa.text(_WRITE), {"rows": json.dumps(rows)}).scalars())
 
 
+CHECKED_LINKS = """
+SELECT i.resource_id, t.tried_at, i.failures, i.failing_since, t.tried_at AS failed_at,
+    i.verified_on_server AS succeeded_at, i.content_modified AS changed_at, (
+        SELECT jsonb_agg(jsonb_build_object(
+            'outcome', CASE WHEN e.error <> 'null' THEN 'error' WHEN a ->> 'method' = 'GET' THEN 'downloaded'
+                ELSE 'not modified' END,
+            'status', a -> 'http_status', 'reason', e.error -> 'error_type',
+            'words', e.error -> 'detailed_message'
+        ) ORDER BY n)
+        FROM jsonb_array_elements(i.attempts) WITH ORDINALITY AS x (a, n)
+        CROSS JOIN LATERAL (SELECT a -> 'error_details' AS error) e
+    ) AS attempts
+FROM freshness_iati i JOIN package s ON s.id = i.source_id AND s.state = 'active'
+CROSS JOIN LATERAL (
+    SELECT CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at
+) t"""
+"""SQL: the files that cycles check, with their last checks. A deleted source has no cycles any more."""
+
 _STATE = (
     *("last_update_check", "failures", "failing_since", "postponed_until"),
     *("content_modified", "content_modified_excluding_generated_timestamp"),

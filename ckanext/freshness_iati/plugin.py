@@ -1,13 +1,79 @@
-"""The plugin ``iati_harvester``, the harvester of IATI registries."""
+"""The plugin ``iati_harvester``: the harvester of IATI registries, cycles of their files, and pages."""
 
 from __future__ import annotations
 
-from ckanext.freshness.harvesters import SourceTypePlugin
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+from prometheus_client.core import Metric
+
+from ckanext.freshness.aging.messages import N_
+from ckanext.freshness.ckan_adapter import services
+from ckanext.freshness.ckan_adapter.core import DefaultTranslation
+from ckanext.freshness.doctor.findings import SiteFinding
+from ckanext.freshness.harvesters import SourceTypePlugin, harvest_here
+from ckanext.freshness.interfaces import (
+    IFreshnessChecker,
+    IFreshnessOperations,
+    IFreshnessTabs,
+    NightPart,
+    RunKind,
+    Tab,
+)
+
+from . import cycle, datasets, doctor, report, views
+from .attempts import ErrorType
 from .source_type import IATI_REGISTRY
 
 
-class IatiHarvesterPlugin(SourceTypePlugin):
+def _commands() -> list[Any]:
+    # Imported only by ckan's command line: web workers need no commands.
+    from .cli import iati
+
+    return [iati]
+
+
+@tk.blanket.blueprints(views.iati)
+@tk.blanket.cli(_commands)
+class IatiHarvesterPlugin(SourceTypePlugin, DefaultTranslation):
     """The harvester of IATI registries, source type ``iati_registry``."""
 
+    p.implements(p.IConfigurer)
+    p.implements(p.ITranslation)
+    p.implements(IFreshnessChecker)
+    p.implements(IFreshnessOperations)
+    p.implements(IFreshnessTabs)
+
     source_type = IATI_REGISTRY
+
+    def update_config(self, config: Any) -> None:
+        services.look_first("iati")
+        tk.add_template_directory(config, "templates")
+
+    def checked_links(self) -> str:
+        return datasets.CHECKED_LINKS
+
+    def link_problems(self) -> Mapping[str, str]:
+        return {kind.value: kind.sentence for kind in ErrorType if kind.sentence}
+
+    def check_dataset(self, package_id: str) -> None:
+        cycle.check_dataset(package_id)
+
+    def freshness_tabs(self) -> Sequence[Tab]:
+        return [Tab("freshness_iati_page.read", N_("IATI"), "globe", self.source_type.name)]
+
+    def night_parts(self) -> Sequence[NightPart]:
+        return [NightPart("iati update", lambda now: cycle.update_all(harvest_here), report.KIND)]
+
+    def run_kinds(self) -> Mapping[str, RunKind]:
+        failed = N_("The update cycle of an IATI registry that ended on {at} failed: {error}")
+        return {report.KIND: RunKind(N_("IATI cycle"), failed)}
+
+    def doctor_checks(self) -> Mapping[str, Callable[[datetime], Iterator[SiteFinding]]]:
+        return {"IATI sources": doctor.sources}
+
+    def gauges(self) -> Iterable[Metric]:
+        return report.gauges()

@@ -66,12 +66,11 @@ CKAN, BULK_DATA_SERVICE = "ckan", "bulk-data-service"
 RETIRED_HOSTS = frozenset({"iatiregistry.org", "www.iatiregistry.org"})
 """Hosts of IATI's own CKAN, which was switched off in January 2026."""
 
-RETIRED = HarvestMessage(
-    "IATI has retired the CKAN of its registry, so that a source with this URL gets no more changes. Its "
-    "datasets stay. Create a source with the URL of IATI's Bulk Data Service, "
-    "https://bulk-data.iatistandard.org, and look at its preview",
-    MessageCode.RETIRED_REGISTRY,
+_RETIRED = N_(
+    "IATI has retired the CKAN of its registry, so this source gets no more changes. Create a source for "
+    "https://bulk-data.iatistandard.org and look at its preview. The datasets of this source stay."
 )
+RETIRED = HarvestMessage(_RETIRED.rstrip("."), MessageCode.OF_SOURCE_TYPE, words=_RETIRED)
 
 
 OWN_KEYS = {"registry": one_of((CKAN, BULK_DATA_SERVICE))}

@@ -5,5 +5,5 @@
 
 Not here: the freshness of a dataset, which follows from results (``status/``), the run as a whole
 (``runs/``), words for people (``reporting/``), requests themselves (``web/``), and rules of one kind of
-catalogue (``iati/``).
+catalogue, which are other plugins' (:mod:`.checkers`).
 """

@@ -24,9 +24,10 @@ from ..ckan_adapter.database import lock_checks, lock_checks_shared
 from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import aware, shifted, utc
 from ..model import ResourceCheck
-from ..model.runs import IS_CHECKED_BY_CYCLES, IS_HERE
+from ..model.runs import IS_HERE
 from ..settings import ARCHIVED_KEYS, Aging, Checks
 from ..web.urls import host_of
+from .checkers import is_checked_elsewhere
 from .decisions import EARLIER_HASHES, KnownContent, ResourceToCheck
 from .fields import OURS
 from .learned import rate
@@ -47,19 +48,20 @@ class NamedDataset:
     """A dataset that the caller of a command has named.
 
     :ivar type: the package's type
-    :ivar is_registered: whether update cycles check all its files
+    :ivar is_checked_elsewhere: whether other plugins check all its links
     """
 
     id: str
     type: str
-    is_registered: bool
+    is_checked_elsewhere: bool
 
 
 def named(names: Sequence[str]) -> dict[str, NamedDataset]:
     """Return the active datasets with these names or ids, by the name or id that was given."""
-    rows = model.Session.execute(sa.text(_NAMED), {"names": list(names)}).all()
+    statement = _NAMED.format(is_elsewhere=is_checked_elsewhere("r.id"))
+    rows = model.Session.execute(sa.text(statement), {"names": list(names)}).all()
     return {
-        key: NamedDataset(row.id, row.type, row.is_registered)
+        key: NamedDataset(row.id, row.type, row.is_checked_elsewhere)
         for row in rows
         for key in (row.id, row.name)
         if key in names
@@ -173,7 +175,7 @@ def stream(
         which += " AND c.package_id = ANY(:ids)"
     if host is not None:
         which += " AND c.host = :host"
-    statement = _STREAM.format(which=which)
+    statement = _STREAM.format(which=which, is_elsewhere=is_checked_elsewhere("c.resource_id"))
     with model.Session.get_bind().connect() as connection, connection.begin():
         for row in chain.from_iterable(_streamed(connection, statement, values)):
             changes, days, *rest = row[_NUMBER_OF_FACTS:]
@@ -417,7 +419,7 @@ FROM freshness_check c JOIN resource r ON r.id = c.resource_id
 LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
 LEFT JOIN ({packages_with_true_extras("archived", "requestable")}) f ON f.package_id = c.package_id
 WHERE r.state = 'active'
-    AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}{{which}}
+    AND NOT {{is_elsewhere}}{{which}}
 WINDOW dataset AS (PARTITION BY c.package_id)"""
 
 # A media type that a check has written is the server's word, not the catalogue's. If the dataset comes from a
@@ -454,10 +456,10 @@ UPDATE freshness_check c SET seen_modified = ({_OWN_DATE})
 FROM checked r WHERE r.id = c.resource_id AND ({_OWN_DATE}) IS DISTINCT FROM c.seen_modified
 {{on_host}}"""
 
-_NAMED = f"""
-SELECT p.id, p.name, p.type, count(f.id) > 0 AND bool_and(f.is_registered) AS is_registered
+_NAMED = """
+SELECT p.id, p.name, p.type, count(f.id) > 0 AND bool_and(f.is_elsewhere) AS is_checked_elsewhere
 FROM package p LEFT JOIN LATERAL (
-    SELECT r.id, {IS_CHECKED_BY_CYCLES.format(resource="r.id")} AS is_registered
+    SELECT r.id, {is_elsewhere} AS is_elsewhere
     FROM resource r WHERE r.package_id = p.id AND r.state = 'active'
 ) f ON true
 WHERE p.state = 'active' AND (p.id = ANY(:names) OR p.name = ANY(:names))

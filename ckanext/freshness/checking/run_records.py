@@ -346,7 +346,8 @@ def begin_run(
     """Store the beginning of a run, commit, and return the run's id.
 
     :param now: aware
-    :param options: how the run was called, as JSON
+    :param options: how the run was called, as JSON. ``package_ids`` names its datasets if it is not a run of
+        all; ``lock`` names the lock that its process holds if it is not :func:`lock`
     """
     run_id = run_id or str(uuid.uuid4())
     model.Session.add(
@@ -365,11 +366,6 @@ def begin_run(
 def lock(run_id: str) -> str:
     """Return the name of the lock that a process holds as long as it does the run."""
     return f"run {run_id}"
-
-
-def cycle_lock(source_id: str) -> str:
-    """Return the name of the lock that a process holds as long as it does an update cycle of a source."""
-    return f"iati {source_id}"
 
 
 def count_checks(run_id: str, number: int) -> None:

@@ -18,8 +18,6 @@ from ckan.lib.search.common import make_connection
 
 from .harvest import harvest_queue_connection
 
-COMMANDS = ("freshness", "iati")
-"""Our groups of commands."""
 _TIMEOUT = 10
 """Seconds for a connection to PostgreSQL."""
 _ERRORS = (sa.exc.OperationalError, redis.exceptions.RedisError, pysolr.SolrError, OSError)
@@ -92,15 +90,16 @@ def in_words(error: BaseException) -> str:
     return f"{where}{error}".strip().partition("\n")[0].rstrip(".")
 
 
-def look_first() -> None:
-    """While CKAN starts for one of our commands, tell in one line if PostgreSQL is away.
+def look_first(command: str) -> None:
+    """While CKAN starts for a command of a group, tell in one line if PostgreSQL is away.
 
     CKAN would end with a traceback. If Redis or Solr are away, it logs tracebacks and starts; the commands
     say themselves what they cannot do.
 
+    :param command: the group
     :raises click.ClickException: PostgreSQL does not answer
     """
-    if click.get_current_context(silent=True) is None or not {*COMMANDS} & {*sys.argv[1:]}:
+    if click.get_current_context(silent=True) is None or command not in sys.argv[1:]:
         return
     try:
         _reach_postgresql()

@@ -1,7 +1,7 @@
-"""The commands ``ckan freshness`` and ``ckan iati``.
+"""The commands ``ckan freshness``.
 
-Here are the parts of all of them: the base of the groups, the user that acts, and progress on standard error.
-Progress is a bar or a count on a terminal, and a line every 30 seconds in logs.
+Here are the parts of all of them, and of other plugins' commands: the base of the groups, the user that acts,
+and progress on standard error. Progress is a bar or a count on a terminal, and a line every 30 seconds in logs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import click
-
-from ckanext.freshness_iati.cycle import CycleRunningError
 
 from ..ckan_adapter.database import (
     DatabaseLostError,
@@ -33,22 +31,24 @@ from ..runs.night import NightRunningError
 from ..runs.requested import RedisAwayError
 from ..settings import OptionError
 
-_EXPECTED = (
-    *(ConfigError, ForeignSource, OptionError, StoreError, TablesMissingError),
-    *(CycleRunningError, NightRunningError, NotifyError),
-    *(DatabaseLostError, LocksLostError, RedisAwayError),
-)
-"""Errors whose text says all that an operator needs."""
-
 
 class ReportingGroup(click.Group):
-    """Commands that report expected errors in one sentence, without a traceback."""
+    """Commands that report expected errors in one sentence, without a traceback.
+
+    :cvar expected: errors whose text says all that an operator needs
+    """
+
+    expected: tuple[type[Exception], ...] = (
+        *(ConfigError, ForeignSource, OptionError, StoreError, TablesMissingError),
+        *(NightRunningError, NotifyError),
+        *(DatabaseLostError, LocksLostError, RedisAwayError),
+    )
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with telling_of_loss():
                 return super().invoke(ctx)
-        except _EXPECTED as error:
+        except self.expected as error:
             raise click.ClickException(str(error)) from error
 
 

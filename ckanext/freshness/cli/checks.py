@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import click
-
-from ckanext.freshness_iati.datasets import in_registries
 
 from ..aging.messages import NN_
 from ..checking import check_rows
@@ -26,16 +24,14 @@ from ..runs import check_run
 from ..settings import dataset_types
 from ..web.urls import host_name
 from . import check_progress, site_user
-from .sources import check_files
 
 
 @click.command()
 @click.argument("dataset", nargs=-1)
 @click.option(
     "--policy",
-    type=click.Choice([*POLICIES, "iati"]),
-    help="The rules for which URLs to check, by default the site's. iati is only for datasets of IATI "
-    "registries.",
+    type=click.Choice(POLICIES),
+    help="The rules for which URLs to check, by default the site's.",
 )
 @click.option("--host", help="Check only URLs of this host.")
 @click.option(
@@ -47,7 +43,7 @@ from .sources import check_files
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 if a checked URL failed. With iati, also check failing files again now.",
+    help="Exit with 1 if a checked URL failed.",
 )
 @click.option(
     "--dry-run",
@@ -71,19 +67,14 @@ def check(
     DATASET is a name or an id. Run it every night. A run continues where a killed one stopped. Exits with 1
     if it could not do all its work.
     """
-    if policy == "iati":
-        if host or everything or dry_run:
-            raise click.UsageError(
-                "--policy iati can only be combined with DATASET, --strict and --json."
-            )
-        check_files(_ids(dataset, _not_of_a_registry), strict=strict, as_json=as_json)
-        return
     if policy == LEARNED and (dataset or host or everything):
         raise click.UsageError(
             "--policy learned chooses from the whole catalogue. It cannot be combined with DATASET, --host or "
             "--all."
         )
-    scope = check_run.CheckScope(_ids(dataset, _not_checked), _host(host), everything, policy)
+    scope = check_run.CheckScope(
+        dataset_ids(dataset, _not_checked), _host(host), everything, policy
+    )
     if scope.host is not None and not check_run.has_resources(scope.host, utc_now()):
         words = tk._("No resource has a URL on the host {host}. Nothing was checked.")
         raise click.ClickException(words.format(host=host))
@@ -104,11 +95,11 @@ def _host(name: str | None) -> str | None:
         raise click.BadParameter(str(error), param_hint="--host") from error
 
 
-_NamedDatasets = dict[str, check_rows.NamedDataset]
+NamedDatasets = Mapping[str, check_rows.NamedDataset]
 
 
-def _ids(
-    names: tuple[str, ...], refusals: Callable[[_NamedDatasets], list[str]]
+def dataset_ids(
+    names: Sequence[str], refusals: Callable[[NamedDatasets], list[str]]
 ) -> tuple[str, ...] | None:
     """Return the ids of named datasets; None if no dataset was named.
 
@@ -128,7 +119,7 @@ def _ids(
     return tuple(sorted({dataset.id for dataset in found.values()}))
 
 
-def _not_checked(found: _NamedDatasets) -> list[str]:
+def _not_checked(found: NamedDatasets) -> list[str]:
     types = dataset_types()
     errors = []
     for name, dataset in found.items():
@@ -137,22 +128,10 @@ def _not_checked(found: _NamedDatasets) -> list[str]:
                 "{name} has the type {type}, whose URLs are not checked. Nothing was checked."
             )
             errors.append(words.format(name=name, type=dataset.type))
-        elif dataset.is_registered:
-            words = tk._(
-                "{name} belongs to an IATI registry. Nothing was checked. Use --policy iati."
-            )
+        elif dataset.is_checked_elsewhere:
+            words = tk._("Another plugin checks the links of {name}. Nothing was checked.")
             errors.append(words.format(name=name))
     return errors
-
-
-def _not_of_a_registry(found: _NamedDatasets) -> list[str]:
-    registered_ids = in_registries([dataset.id for dataset in found.values()])
-    words = tk._("{name} does not belong to an IATI registry. Nothing was checked.")
-    return [
-        words.format(name=name)
-        for name, dataset in found.items()
-        if dataset.id not in registered_ids
-    ]
 
 
 def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:

@@ -7,27 +7,26 @@ from textwrap import indent
 from typing import Any
 from uuid import uuid4
 
+import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import click
-
-from ckanext.freshness_iati.report import KIND
 
 from ..aging.messages import NN_
 from ..ckan_adapter.database import require_tables
 from ..dates import utc_now
-from ..doctor import examine, subjects
+from ..doctor import checks, examine
 from ..doctor.findings import Severity
+from ..interfaces import IFreshnessOperations, NightPart
 from ..mails import digests
 from ..mails.report import MailReport, NotifyState, mail_line, report_lines
 from ..reporting.labels import counted, refresh_summary
 from ..runs import night
-from ..runs.night import NightPart
 from ..status.indexing import SolrAwayError, solr_away_in_words
 from ..status.own_fields import ADVICE, in_words
 from ..status.refresh import refresh as refresh_statuses
 from . import ReportingGroup, progress_of
 from .checks import check, report, runs
-from .sources import preview, release, update_registries
+from .sources import preview, release
 
 
 @click.command()
@@ -63,32 +62,37 @@ def doctor(as_json: bool) -> None:
             click.echo(counted(forms, warnings))
         elif not has_problem:
             click.echo(tk._("No problems found."))
-        click.echo(tk._("Looked at: {subjects}").format(subjects=", ".join(subjects())))
+        click.echo(tk._("Looked at: {subjects}").format(subjects=", ".join(checks())))
     if has_problem:
         raise click.exceptions.Exit(1)
 
 
-PARTS = (
-    NightPart("check", night.check, writes="check"),
-    NightPart("refresh", night.statuses),
-    NightPart("iati update", update_registries, writes=KIND),
-    NightPart("prune", night.prune),
-    NightPart("report", night.report),
-    # A failure of the mails is not stored, because the stored ones are reported by mail.
-    NightPart("notify", night.mails, is_noted=False),
-)
-"""The parts of the nightly run in the order in which they are done: later parts use results of earlier ones."""
+def parts() -> list[NightPart]:
+    """Return the parts of the nightly run in their order: later parts use results of earlier ones."""
+    return [
+        NightPart("check", night.check, writes="check"),
+        NightPart("refresh", night.statuses),
+        *(
+            part
+            for plugin in p.PluginImplementations(IFreshnessOperations)
+            for part in plugin.night_parts()
+        ),
+        NightPart("prune", night.prune),
+        NightPart("report", night.report),
+        # A failure of the mails is not stored, because the stored ones are reported by mail.
+        NightPart("notify", night.mails, is_noted=False),
+    ]
 
 
 @click.command()
 def nightly() -> None:
     """Do all nightly work; call this by cron.
 
-    Runs check, refresh, iati update, prune, report and notify. If one of them fails, the others still
-    run. Exits with 1 if one failed, or if another nightly run is in progress.
+    Runs check, refresh, the parts of other plugins, prune, report and notify. If one of them fails, the
+    others still run. Exits with 1 if one failed, or if another nightly run is in progress.
     """
     failed = []
-    for name, done in night.nightly(PARTS, utc_now):
+    for name, done in night.nightly(parts(), utc_now):
         click.echo(f"{name}: {done.words}", err=not done.complete)
         if not done.complete:
             failed.append(name)

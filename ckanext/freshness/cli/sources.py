@@ -1,24 +1,14 @@
-"""Commands about harvest sources: preview the next job, release held deletions, update an IATI registry."""
+"""Commands about harvest sources: preview the next job, release held deletions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any
 
-import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import click
 
-from ckanext.freshness_iati import cycle
-from ckanext.freshness_iati.cycle import update_all
-from ckanext.freshness_iati.datasets import sources
-from ckanext.freshness_iati.report import CycleReport
-from ckanext.freshness_iati.source_type import SOURCE_TYPE
-
 from ..aging.messages import NN_
-from ..ckan_adapter.database import require_tables
 from ..dates import utc_now
 from ..harvesting.job_report import not_harvested, nothing_found
 from ..harvesting.messages import with_code
@@ -27,8 +17,7 @@ from ..harvesting.preview import preview as make_preview
 from ..harvesting.strategy import RecordClass
 from ..reporting import harvests
 from ..reporting.labels import counted
-from ..runs.night import PartReport
-from . import ReportingGroup, check_progress, progress_of, site_user, source_named
+from . import progress_of, site_user, source_named
 
 
 @click.command()
@@ -187,89 +176,3 @@ def _entries(
 
 def _kept_or_written(entry: PreviewEntry) -> str:
     return _record(entry.url, with_code(entry.reason, entry.reason_code), entry.title)
-
-
-@click.group(cls=ReportingGroup)
-def iati() -> None:
-    """Update IATI registries: their datasets, and the last known good copies of their files."""
-
-
-@iati.command()
-@click.argument("source")
-@click.option("--strict", is_flag=True, help="Check failing files without a pause.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@require_tables
-def update(source: str, strict: bool, as_json: bool) -> None:
-    """Run an update cycle of SOURCE (id or name).
-
-    Reads the registry, deletes what is gone, checks each dataset's file, then writes index files and bulk
-    ZIPs. If it is killed, the next cycle completes its work. Exits with 1 if not everything was done; files
-    that fail do not count.
-    """
-    row = source_named(source)
-    if row.type != SOURCE_TYPE:
-        words = tk._("{name} is no source of an IATI registry, but of the type {type}")
-        raise click.ClickException(words.format(name=source, type=row.type))
-    if not p.plugin_loaded("iati_harvester"):
-        raise click.ClickException(tk._("Add iati_harvester to ckan.plugins"))
-    from ..harvesters import harvest_here
-
-    show_reports([run_cycle(row, strict=strict, harvest=harvest_here)], as_json=as_json)
-
-
-def update_registries(now: datetime) -> PartReport:
-    """Run a cycle of each source, as a part of the nightly run."""
-    if not p.plugin_loaded("iati_harvester"):
-        return PartReport(tk._("There is no source of an IATI registry"))
-    from ..harvesters import harvest_here
-
-    return update_all(harvest_here)
-
-
-def run_cycle(row: Any, **options: Any) -> CycleReport:
-    """Run a cycle with its progress on the terminal.
-
-    :raises CycleRunningError: another cycle of the source runs
-    :raises LocksLostError: it lost its lock
-    :raises settings.OptionError: the site has no place for copies
-    :raises StoreError: the store cannot be used
-    """
-    with check_progress() as show:
-        return cycle.run_cycle(row, utc_now, show, **options)
-
-
-def check_files(package_ids: Sequence[str] | None, *, strict: bool, as_json: bool) -> None:
-    """Check the files of all sources: ``ckan freshness check --policy iati``.
-
-    :param package_ids: check the files of these datasets only
-    """
-    options = {"strict": strict, "package_ids": package_ids}
-    rows = sources()
-    if not rows:
-        click.echo("There is no source of an IATI registry: no file was checked.", err=as_json)
-    show_reports([run_cycle(row, **options) for row in rows], as_json=as_json)
-
-
-def show_reports(reports: Iterable[CycleReport], *, as_json: bool) -> None:
-    """Print the reports of cycles, and exit with 1 if one is not complete."""
-    complete = True
-    for report in reports:
-        complete = complete and report.complete
-        if as_json:
-            plain = {
-                "run": report.run_id,
-                "source": report.source,
-                **report.figures,
-                "zips_made_anew": report.published,
-                "stopped": report.stopped,
-                "errors": report.errors,
-                "remarks": report.remarks,
-            }
-            click.echo(json.dumps(plain, ensure_ascii=False))
-            continue
-        for line in report.lines():
-            click.echo(line)
-        for line in (*report.remarks, *report.complaints()):
-            click.echo(line, err=True)
-    if not complete:
-        raise click.exceptions.Exit(1)

@@ -17,8 +17,6 @@ import ckan.plugins.toolkit as tk
 import redis
 import sqlalchemy as sa
 
-from ckanext.freshness_iati.datasets import sources
-
 from .. import settings
 from ..checking import run_records
 from ..ckan_adapter.core import (
@@ -33,6 +31,7 @@ from ..ckan_adapter.services import away
 from ..ckan_adapter.tables import has_newest_migration, unusable_tables
 from ..copies.store import StoreError
 from ..dates import utc, utc_words
+from ..interfaces import IFreshnessOperations
 from ..mails import digests, recipients
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import runs
@@ -276,23 +275,17 @@ SAMPLE = 20
 def stored_copies(now: datetime) -> Iterator[SiteFinding]:
     """Report a store that cannot be used, and newest copies that are not at the place that their rows name."""
     newest = copies.newest(SAMPLE)
-    harvests = p.plugin_loaded("harvest")
     # Without the tables of harvests, it is not known which sources keep copies.
-    is_known = not harvests or has_newest_migration("harvest")
+    is_known = not p.plugin_loaded("harvest") or has_newest_migration("harvest")
     try:
-        if is_known and (copies.is_wanted() or (harvests and sources())):
+        if is_known and copies.is_wanted():
             copies.store().try_out()
         if not newest:
             return
         place = copies.store()
         gone = [key for key in newest if place.size(key) is None]
     except (settings.OptionError, StoreError) as error:
-        yield problem(
-            f"No copies can be kept: {error}",
-            "Correct this cause (free disk space, let CKAN's user write there, mount the disk), or name "
-            "another place in ckanext.freshness.copies.location: the path of a directory, or a URL of fsspec "
-            "whose library is installed (pip install 'ckanext-freshness[s3]' for s3://).",
-        )
+        yield no_store(error)
         return
     # A run may have moved some of them meanwhile.
     if count := len(copies.owners(gone)):
@@ -300,9 +293,18 @@ def stored_copies(now: datetime) -> Iterator[SiteFinding]:
             f"{count} of the {counted(len(newest), 'newest copy', 'newest copies')} missing from "
             f"{place.location}",
             "Check that the disk or share is mounted, and that ckanext.freshness.copies.location still names "
-            "the same place. Lost copies are downloaded again by the next checks, those of IATI by ckan iati "
-            "update.",
+            "the same place. Lost copies are downloaded again by the next checks.",
         )
+
+
+def no_store(error: Exception) -> SiteFinding:
+    """Return the finding that no copies can be kept, because of an OptionError or a StoreError."""
+    return problem(
+        f"No copies can be kept: {error}",
+        "Correct this cause (free disk space, let CKAN's user write there, mount the disk), or name "
+        "another place in ckanext.freshness.copies.location: the path of a directory, or a URL of fsspec "
+        "whose library is installed (pip install 'ckanext-freshness[s3]' for s3://).",
+    )
 
 
 _DOUBTFUL = timedelta(days=7)
@@ -351,7 +353,6 @@ _OF_HARVESTS: Mapping[str, Check] = {
     "harvest jobs": harvests.harvest_jobs,
     "held deletions": harvests.held_deletions,
     "failing sources": harvests.failing_sources,
-    "IATI sources": harvests.iati_sources,
 }
 """Checks of sites that harvest."""
 
@@ -373,10 +374,17 @@ CHECKS: Mapping[str, Check] = {
 }
 
 
-def subjects() -> list[str]:
-    """Return the subjects of the checks of this site."""
+def checks() -> dict[str, Check]:
+    """Return the checks of this site by their subject, those of other plugins last."""
     is_harvesting = p.plugin_loaded("harvest")
-    return [subject for subject in CHECKS if is_harvesting or subject not in _OF_HARVESTS]
+    found = {
+        subject: check
+        for subject, check in CHECKS.items()
+        if is_harvesting or subject not in _OF_HARVESTS
+    }
+    for plugin in p.PluginImplementations(IFreshnessOperations):
+        found |= plugin.doctor_checks()
+    return found
 
 
 def examine(now: datetime) -> Iterator[SiteFinding]:
@@ -384,10 +392,10 @@ def examine(now: datetime) -> Iterator[SiteFinding]:
 
     :param now: the current time, aware
     """
-    for subject in subjects():
+    for subject, check in checks().items():
         skipped = note(f"Not checked, because a service or table is missing: {subject}")
         try:
-            yield from CHECKS[subject](now)
+            yield from check(now)
         except _AWAY:
             yield skipped
         except sa.exc.ProgrammingError:

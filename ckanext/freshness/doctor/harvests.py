@@ -1,21 +1,16 @@
-"""Checks of sites that harvest: consumers, jobs, held deletions and update cycles of IATI."""
+"""Checks of sites that harvest: consumers, jobs and held deletions."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from importlib.metadata import entry_points
+from importlib.metadata import distribution
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ckanext.freshness_iati.datasets import sources
-from ckanext.freshness_iati.report import last_cycle
-from ckanext.freshness_iati.source_type import is_retired
-
-from ..checking import run_records
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import (
     background_worker_names,
@@ -43,11 +38,9 @@ KEEP_RUNNING = "Keep this running, under supervisor or systemd: "
 
 def source_types(now: datetime) -> Iterator[SiteFinding]:
     """Report active sources without a harvester."""
-    plugins = {
-        point.load().source_type.name: point.name
-        for point in entry_points(group="ckan.plugins")
-        if point.value.startswith(("ckanext.freshness.harvesters:", "ckanext.freshness_iati."))
-    }
+    points = distribution("ckanext-freshness").entry_points.select(group="ckan.plugins")
+    found = {point.name: getattr(point.load(), "source_type", None) for point in points}
+    plugins = {harvester.name: name for name, harvester in found.items() if harvester is not None}
     source = harvest.SOURCE.c
     rows = model.Session.execute(
         sa.select(source.type, sa.func.count(source.id), sa.func.min(source.title))
@@ -252,40 +245,3 @@ def failing_sources(now: datetime) -> Iterator[SiteFinding]:
                 "Look at the report of its last job on the source's page. Correct its URL there, or tell its "
                 "publisher.",
             )
-
-
-def iati_sources(now: datetime) -> Iterator[SiteFinding]:
-    """Report IATI sources at the retired registry, or without a recent cycle that succeeded."""
-    for source in sources():
-        name = model.Package.get(source.id).name
-        update = f"ckan iati update {name}"
-        if is_retired(source.url):
-            yield problem(
-                f"The IATI source {name} gets no more changes: IATI has retired the CKAN of its registry",
-                "Create a source of this type with the URL https://bulk-data.iatistandard.org, and look at its "
-                "preview. Then set the old one to be harvested manually; its datasets stay.",
-            )
-        last = last_cycle(source.id)
-        if last is None:
-            yield note(
-                f"No update cycle of the IATI source {name} has run yet",
-                f"{update}, and ckan freshness nightly by cron",
-            )
-            continue
-        begun = f"The update cycle of the IATI source {name} of {utc_words(last.started_at)}"
-        if utc(now) - last.started_at > _CYCLE:
-            yield problem(
-                f"{begun} is the last one, although one is due each night",
-                f"Run ckan freshness nightly by cron, once a night. At once: {update}",
-            )
-        if last.error:
-            yield problem(f"{begun} failed: {last.error}", f"Correct the cause, then: {update}")
-        elif last.ended_at is None and not is_held(run_records.cycle_lock(source.id)):
-            yield problem(
-                f"{begun} was killed: it has not ended, and no process runs it",
-                f"The next cycle completes its work: {update}",
-            )
-
-
-_CYCLE = timedelta(days=2)
-"""A nightly cycle may be missed once."""

@@ -46,10 +46,8 @@ class MessageCode(enum.Enum):
     REFUSED_BY_CKAN = N_("This portal does not accept the dataset: {why}")
     UNEXPECTED = N_("An unexpected error of this portal. Tell its operator.")
     CONFIGURATION = N_("The configuration of the source has a mistake.")
-    RETIRED_REGISTRY = N_(
-        "IATI has retired the CKAN of its registry, so this source gets no more changes. Create a source for "
-        "https://bulk-data.iatistandard.org and look at its preview. The datasets of this source stay."
-    )
+    OF_SOURCE_TYPE = "{words}"
+    """A source type of another plugin says it. The value is its sentence, marked for translation."""
     LISTS_NOTHING = N_(
         "The source lists no catalogs and no datasets. Check its web address: it must be that of the server "
         "itself or of one of its catalogs."

@@ -11,8 +11,6 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ckanext.freshness_iati.cycle import check_dataset
-
 from .. import settings
 from ..aging import frequency
 from ..aging.evidence import DatedEvidence, Evidence
@@ -364,7 +362,7 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     package = active_package(tk.get_or_bust(data_dict, "id"))
     count_costly(context, utc_now())
     try:
-        queued = requested.enqueue_dataset(package.id, package.title or package.name, check_dataset)
+        queued = requested.enqueue_dataset(package.id, package.title or package.name)
     except requested.RedisAwayError as error:
         # Only the log may tell the address of Redis.
         log.error("Dataset %s is not checked: %s", package.name, error)

@@ -21,8 +21,6 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ckanext.freshness_iati.cycle import check_dataset
-
 from .. import settings
 from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import database
@@ -311,7 +309,7 @@ def resource_action(
 def _check_soon(package_id: str) -> None:
     """Queue a check of the links of a dataset, in which an edit has changed one."""
     try:
-        requested.enqueue_dataset(package_id, model.Package.get(package_id).title, check_dataset)
+        requested.enqueue_dataset(package_id, model.Package.get(package_id).title)
     except requested.RedisAwayError as error:
         log.error("Dataset %s is not checked before the next run: %s", package_id, error)
 

@@ -13,7 +13,7 @@ import ckan.plugins.toolkit as tk
 from ..aging.evidence import Evidence
 from ..aging.messages import N_, NN_
 from ..dates import utc_words
-from ..reporting import harvests, labels, links
+from ..reporting import harvests, labels, links, runs
 from ..reporting.changes import change_label
 from ..reporting.labels import State
 from ..web.urls import display_url
@@ -185,7 +185,7 @@ def _problem_row(one: News, facts: MailFacts) -> Row:
     found = one.details
     kind, until = found["kind"], found.get("until")
     now, before = found.get("datasets", 0), found.get("before", 0)
-    words = _PROBLEMS.get(kind) or FAILED.get(found["run_kind"], FAILED["check"])
+    words = _PROBLEMS.get(kind) or _failed(found["run_kind"])
     sentence = tk._(_MISSED if kind is ProblemKind.MISSING and until else words).format(
         at=utc_words(found["at"]),
         until=until and utc_words(until),
@@ -208,12 +208,16 @@ _PROBLEMS = {
     ProblemKind.FALLEN: _FALLEN,
     ProblemKind.MISSING: N_("No nightly check has run since {at}."),
 }
-FAILED = {
+_FAILED = {
     "check": N_("The check that ended on {at} failed: {error}"),
     "nightly": N_("A part of the nightly work, which ended on {at}, was not done in full: {error}"),
-    "iati": N_("The update cycle of an IATI registry that ended on {at} failed: {error}"),
 }
 """Sentences by the kind of the run that failed."""
+
+
+def _failed(run_kind: str) -> str:
+    other = runs.other_kinds().get(run_kind)
+    return _FAILED.get(run_kind, _FAILED["check"]) if other is None else other.failed
 
 
 def _day(moment: datetime | None, now: datetime) -> str | None:

@@ -17,7 +17,6 @@ from .runs import (
     HarvestDocument,
     HarvestHold,
     HarvestReport,
-    IatiDataset,
     Mail,
     MailPerson,
     ResourceCheck,
@@ -34,7 +33,6 @@ __all__ = [
     "HarvestHold",
     "HarvestReport",
     "HistoryDay",
-    "IatiDataset",
     "Mail",
     "MailPerson",
     "ResourceCheck",
@@ -47,7 +45,6 @@ TABLES = tuple(globals()[name].__table__ for name in __all__)
 
 EARLIER_TABLES = (
     "freshness_comparison",
-    "freshness_iati",
     "freshness_mail_start",
     "freshness_replaced",
     "freshness_suggestion",

@@ -348,6 +348,8 @@ def _words(code: MessageCode, values: dict[str, Any]) -> str | tuple[str, str]:
     if code is MessageCode.ANSWERED:
         other = _SERVER_FAULT if values["status"] >= 500 else _OTHER_STATUS
         return _STATUSES.get(values["status"], other)
+    if code is MessageCode.OF_SOURCE_TYPE:
+        return str(values["words"])
     words: str | tuple[str, str] = code.value
     return words
 

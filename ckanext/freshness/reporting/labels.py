@@ -24,6 +24,7 @@ from ..aging import frequency
 from ..aging.evidence import Evidence
 from ..aging.messages import N_, NN_
 from ..aging.status import GROUPS, Status
+from ..checking.checkers import link_problems
 from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import NAMES
@@ -63,9 +64,10 @@ LINKS = {
     "waiting": State("unknown", "hourglass", N_("Not checked yet")),
     "excluded": State("unknown", "circle-minus", N_("Not checked")),
     "internal": State("unknown", "house", N_("On this portal")),
-    "cycle": State("unknown", "globe", N_("Checked by IATI cycles")),
+    "elsewhere": State("unknown", "globe", N_("Checked separately")),
 }
-"""The states of a resource's link. Only lists have the last one: pages show what the cycles found."""
+"""The states of a resource's link. Only lists have the last one, of links that other plugins check: pages show
+what they found."""
 
 LINK_MARKS = {
     "undetectable": State("unknown", "eye-slash", N_("Changes can't be detected")),
@@ -144,8 +146,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         Outcome.UNCONFIRMED.value: N_("The file may have changed. The next check confirms it."),
         Outcome.ERROR.value: N_("The file could not be read."),
         Outcome.CANNOT_TELL.value: BLOCKED,
-        # Of update cycles.
-        "verified": N_("The server says that the file has not changed."),
+        # Of other plugins' checks.
         "downloaded": N_("The file was downloaded."),
     },
     "not checked": {
@@ -314,16 +315,9 @@ REASONS = {
     FailureReason.TOO_MANY_REDIRECTS.value: N_("The link redirects too often."),
     FailureReason.TRUNCATED.value: N_("The download ended before the file was complete."),
     FailureReason.MALFORMED.value: N_("The server's answer could not be read."),
-    # Reasons that are not a failed request, of checks and of update cycles
+    # Reasons that are not a failed request
     "format": N_("The server sent something else instead of the file, such as a web page."),
     "landing page": N_("The link leads to a web page, perhaps with the file to download there."),
-    "ssl_error": N_("A secure connection to the server failed."),
-    "connection_timeout": N_("The server took too long to answer."),
-    "too_many_redirects": N_("The link redirects too often."),
-    "connection_error": N_("The connection to the server failed."),
-    "other_error": _UNKNOWN,
-    "store_error": N_("This portal could not store the file."),
-    "not_iati_content": N_("The file is not IATI XML."),
 }
 """Sentences by the reason that is stored with a check."""
 
@@ -339,10 +333,11 @@ def link_problem(check: Mapping[str, Any]) -> str:
     """Return why a check failed or could not be made, in a sentence.
 
     :param check: the ``outcome``, ``status`` and ``reason`` of a check; the status decides if no sentence of
-        :data:`REASONS` is about the reason
+        :data:`REASONS` or of another plugin is about the reason
     """
     status: int | None = check.get("status")
-    text = REASONS.get(check.get("reason") or "")
+    reason = check.get("reason") or ""
+    text = REASONS.get(reason) or link_problems().get(reason)
     if text is None:
         # What was blocked may still exist.
         blocked = check.get("outcome") == Outcome.CANNOT_TELL.value

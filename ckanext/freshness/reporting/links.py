@@ -18,12 +18,13 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging.messages import NN_
 from ..checking import check_rows, formats, selection
+from ..checking.checkers import checked_elsewhere
 from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason, SelectionRules
 from ..ckan_adapter import database
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_text
-from ..model.runs import IS_HERE, LAST_CYCLE_CHECK
+from ..model.runs import IS_HERE
 from ..web.urls import display_link, host_of
 from . import labels
 from .labels import counted, label
@@ -109,7 +110,7 @@ def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, s
 
 
 def _link(row: Any, checks: settings.Checks, never: str | None) -> dict[str, Any]:
-    attempts = _attempts(row)
+    attempts = row.attempts or []
     newest = attempts[0] if attempts else {}
     is_broken_now = row.failures is not None and is_broken(row, checks.rules)
     outcome, failures = newest.get("outcome"), row.failures or 0
@@ -136,27 +137,6 @@ def _link(row: Any, checks: settings.Checks, never: str | None) -> dict[str, Any
         "succeeded_at": utc_text(row.succeeded_at),
         "changed_at": utc_text(row.changed_at),
         **_copy(row),
-    }
-
-
-def _attempts(row: Any) -> list[dict[str, Any]]:
-    """Return the last checks of a link, the newest first."""
-    return list(map(_cycle_attempt, row.attempts)) if row.by_cycle else row.attempts or []
-
-
-def _cycle_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an attempt of an update cycle in the form of a check."""
-    error = attempt["error_details"]
-    if error is None:
-        outcome = "downloaded" if attempt["method"] == "GET" else "verified"
-        reason = words = None
-    else:
-        outcome, reason, words = "error", error["error_type"], error["detailed_message"]
-    return {
-        "outcome": outcome,
-        "status": attempt["http_status"],
-        "reason": reason,
-        "words": words,
     }
 
 
@@ -192,41 +172,48 @@ def _never_checked(row: Any, rules: SelectionRules) -> str | None:
     return SelectionReason.AD_HOC.value if is_ad_hoc else None
 
 
-_CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.failed_at, k.succeeded_at,
+_CHECK = """SELECT k.tried_at, k.failures, k.failing_since, k.failed_at, k.succeeded_at,
         greatest(k.changed_at, k.change_seen_at) AS changed_at, k.undetermined, k.attempts,
         k.promised, k.found, k.dates_lie
     FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""
 
 # CKAN gives a resource that was written without its id a new one. Its URL is the same. Looking for its own row
 # first keeps the time from growing with the square of the number of resources. Another resource that is still
-# there keeps its history for itself. Update cycles check some files.
+# there keeps its history for itself. Other plugins check some links.
 _LINKS = f"""
 SELECT r.id, r.package_id, r.name, r.url, {IS_HERE} AS is_here, r.format, r.mimetype, c.*,
     o.key, o.zip_key, o.verified_at, o.size AS copy_size, count(*) OVER () AS total
 FROM resource r
-LEFT JOIN LATERAL ({LAST_CYCLE_CHECK}
-    UNION ALL
+LEFT JOIN LATERAL ({{elsewhere}}
     ({_CHECK} AND k.resource_id = r.id)
     UNION ALL
     ({_CHECK} AND NOT EXISTS (
         SELECT FROM resource o WHERE o.id = k.resource_id AND o.state = 'active'
     ) ORDER BY k.resource_id LIMIT 1)
     LIMIT 1
-) c ON true
+) c (tried_at, failures, failing_since, failed_at, succeeded_at, changed_at, undetermined, attempts, promised,
+    found, dates_lie) ON true
 LEFT JOIN freshness_copy o ON o.resource_id = r.id AND o.key IS NOT NULL
 WHERE {{which}} AND r.state = 'active'
 ORDER BY coalesce(c.failures, 0) DESC, c.undetermined IS NULL, r.position, r.id
 LIMIT :most"""
 
 
-_OF_DATASETS = sa.text(_LINKS.format(which="r.package_id = ANY(:ids)"))
-_OF_RESOURCES = sa.text(_LINKS.format(which="r.id = ANY(:ids)"))
+_ELSEWHERE = """(SELECT o.tried_at, o.failures, o.failing_since, o.failed_at, o.succeeded_at, o.changed_at,
+        CAST(NULL AS text), o.attempts, CAST(NULL AS text), CAST(NULL AS text), CAST(NULL AS boolean)
+    FROM ({links}) o WHERE o.resource_id = r.id AND o.tried_at IS NOT NULL)
+    UNION ALL"""
+_OF_DATASETS = "r.package_id = ANY(:ids)"
+_OF_RESOURCES = "r.id = ANY(:ids)"
 
 
-def _rows(statement: Any, ids: Sequence[str | None], most: int | None = None) -> list[Any]:
+def _rows(which: str, ids: Sequence[str | None], most: int | None = None) -> list[Any]:
     """Return the active resources of some datasets, or with some ids, with their checks and copies."""
+    links = checked_elsewhere()
+    elsewhere = "" if links is None else _ELSEWHERE.format(links=links)
     values = {"ids": list(ids), "most": most, "site": settings.site_root()}
-    return list(model.Session.execute(statement, values))
+    statement = _LINKS.format(which=which, elsewhere=elsewhere)
+    return list(model.Session.execute(sa.text(statement), values))
 
 
 # Copies: their URLs, which are never stored, their date and their size.
@@ -369,7 +356,7 @@ def _add_facts(package_ids: Sequence[str | None], resources: Mapping[str, dict[s
     rule = settings.broken_rule()
     for row in _rows(_OF_DATASETS, package_ids):
         if row.id in resources and (row.tried_at is not None or row.key is not None):
-            newest = next(iter(_attempts(row)), {})
+            newest: Mapping[str, Any] = next(iter(row.attempts or []), {})
             is_broken_now = row.failures is not None and is_broken(row, rule)
             resources[row.id][KEY] = {
                 "checked_at": utc_text(row.tried_at),

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from ..checking.run_records import ALL_HOSTS
 from ..checking.selection import SelectionReason
@@ -92,7 +92,7 @@ def _share(part: float, whole: float) -> str:
 # Prometheus
 
 
-def prometheus(context: Context, now: datetime, more: Iterable[GaugeMetricFamily] = ()) -> bytes:
+def prometheus(context: Context, now: datetime, more: Iterable[Metric] = ()) -> bytes:
     """Return the site's metrics in Prometheus' text format.
 
     :param context: of a user who may see all datasets, since these metrics are about the whole site
@@ -106,10 +106,10 @@ def prometheus(context: Context, now: datetime, more: Iterable[GaugeMetricFamily
 class _Collector:
     """A collector for prometheus-client."""
 
-    def __init__(self, gauges: Iterable[GaugeMetricFamily]) -> None:
+    def __init__(self, gauges: Iterable[Metric]) -> None:
         self._gauges = gauges
 
-    def collect(self) -> Iterable[GaugeMetricFamily]:
+    def collect(self) -> Iterable[Metric]:
         """Return each metric with its help text."""
         return self._gauges
 

@@ -16,13 +16,14 @@ import ckan.plugins.toolkit as tk
 from .. import settings
 from ..aging.messages import N_
 from ..checking.check_rows import REQUESTABLE_KEYS
+from ..checking.checkers import is_checked_elsewhere
 from ..checking.selection import IS_BROKEN
 from ..ckan_adapter.core import model, same_user
 from ..ckan_adapter.packages import EXTRA, IS_TRUE
 from ..dates import aware, parse_date, utc
 from ..model import CheckRun
 from ..model.datasets import IS_OPEN
-from ..model.runs import DECLARED, IS_CHECKED_BY_CYCLES, IS_HERE
+from ..model.runs import DECLARED, IS_HERE
 from . import changes, counts, harvests, labels, links, visibility
 from .tables import (
     DATASET,
@@ -243,7 +244,7 @@ _IS_NEVER_CHECKED = f"""EXISTS (
     )"""
 _STATE = f"""CASE
     WHEN {IS_HERE} THEN 'internal'
-    WHEN {IS_CHECKED_BY_CYCLES.format(resource="r.id")} THEN 'cycle'
+    WHEN {{is_elsewhere}} THEN 'elsewhere'
     WHEN {IS_BROKEN} THEN 'broken'
     WHEN c.failures > 0 THEN 'failing'
     WHEN {_IS_NEVER_CHECKED} OR {_HOST} = ANY(:adhoc) THEN 'excluded'
@@ -251,6 +252,13 @@ _STATE = f"""CASE
     WHEN c.attempts -> 0 ->> 'outcome' = ANY(:unclear) THEN 'unchecked'
     ELSE 'works' END"""
 """SQL: the state of a link, as :func:`.links.state_of` says it of one."""
+
+
+def _every_link() -> str:
+    state = _STATE.format(is_elsewhere=is_checked_elsewhere("r.id"))
+    return f"""FROM resource r JOIN package p ON p.id = r.package_id
+        LEFT JOIN freshness_check c ON c.resource_id = r.id AND c.url = r.url
+        CROSS JOIN LATERAL (SELECT {state} AS state) s"""
 
 
 def _of_every(request: TableRequest) -> dict[str, Any]:
@@ -266,9 +274,7 @@ def _of_every(request: TableRequest) -> dict[str, Any]:
 
 LINKS = _of_links(
     select=_of_link("c"),
-    source=f"""FROM resource r JOIN package p ON p.id = r.package_id
-        LEFT JOIN freshness_check c ON c.resource_id = r.id AND c.url = r.url
-        CROSS JOIN LATERAL (SELECT {_STATE} AS state) s""",
+    source=_every_link,
     # Of a constant state, PostgreSQL keeps only its condition, for which it may have an index.
     where=f"""r.state = 'active' AND CASE CAST(:state AS text)
         WHEN 'undetectable' THEN c.undetermined = 'api' AND s.state = 'works'

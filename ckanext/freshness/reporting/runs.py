@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from ..aging.messages import N_
@@ -16,6 +17,7 @@ from ..checking.run_records import ALL_HOSTS
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import is_held
 from ..dates import aware
+from ..interfaces import IFreshnessOperations, RunKind
 from ..model import CheckRun
 from . import labels
 from .tables import Row
@@ -33,11 +35,16 @@ PROBLEMS = ("incomplete", "failed", "interrupted")
 PARTS = {
     "check": N_("Link checks of the nightly run"),
     "refresh": N_("Statuses of the nightly run"),
-    "iati update": N_("IATI cycles of the nightly run"),
     "prune": N_("Clean-up of the nightly run"),
     "report": N_("Daily figures of the nightly run"),
 }
 """Titles of the parts of the nightly run."""
+
+
+def other_kinds() -> Mapping[str, RunKind]:
+    """Return the words for the kinds of runs that other plugins store."""
+    plugins = p.PluginImplementations(IFreshnessOperations)
+    return {kind: words for plugin in plugins for kind, words in plugin.run_kinds().items()}
 
 
 def line(run: Any) -> Row:
@@ -65,19 +72,13 @@ def line(run: Any) -> Row:
 def _title(kind: str, options: Mapping[str, Any]) -> str:
     if kind == "check":
         return str(tk._("Check of all links") if options.get("everything") else tk._("Nightly run"))
-    if kind == "iati":
-        return str(tk._("IATI cycle"))
     if kind == "nightly":
         part = str(options.get("part") or "")
         if part in PARTS:
             return str(tk._(PARTS[part]))
         return str(tk._("Part of the nightly run: {part}").format(part=part or "?"))
-    return str(tk._("Run"))
-
-
-def _is_whole_cycle(options: Mapping[str, Any]) -> bool:
-    """Decide whether an update cycle read the registry, so that it checked all files."""
-    return options.get("harvest") is not False
+    words = other_kinds().get(kind)
+    return str(tk._("Run") if words is None else tk._(words.title))
 
 
 def _state(run: Any) -> str:
@@ -91,12 +92,9 @@ def _state(run: Any) -> str:
 
 def _is_alive(run: Any) -> bool:
     """Decide whether a process is still doing an unfinished run."""
-    options = run.options or {}
     if run.kind == "nightly":
         return False
-    if run.kind == "iati":
-        return is_held(run_records.cycle_lock(str(options.get("source"))))
-    return is_held(run_records.lock(run.id))
+    return is_held((run.options or {}).get("lock") or run_records.lock(run.id))
 
 
 def is_silent(last: datetime | None, now: datetime) -> bool:
@@ -250,7 +248,7 @@ def last_night() -> dict[str, Any] | None:
 
 
 def _same_night(run: Any) -> list[Any]:
-    """Return the failed parts of a night, and the first run of each other kind and source."""
+    """Return the failed parts of a night, and the first whole run of each other kind and source."""
     table = CheckRun.__table__
     rows = (
         model.Session.query(*columns())
@@ -260,9 +258,10 @@ def _same_night(run: Any) -> list[Any]:
     )
     first: dict[tuple[str, str], Any] = {}
     for row in rows:
-        if row.kind == "iati" and not _is_whole_cycle(row.options or {}):
+        options = row.options or {}
+        if options.get("package_ids"):
             continue
-        about = row.id if row.kind == "nightly" else str((row.options or {}).get("source"))
+        about = row.id if row.kind == "nightly" else str(options.get("source"))
         first.setdefault((row.kind, about), row)
     return list(first.values())
 

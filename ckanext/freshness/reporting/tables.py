@@ -196,7 +196,7 @@ class DatasetTable(Table):
     The database selects, sorts, searches and counts the rows, and streams them.
 
     :ivar select: SQL of the columns beside those of the dataset ``p`` and its organization ``g``
-    :ivar source: SQL of the tables from which its rows come, joined with ``p``
+    :ivar source: SQL of the tables from which its rows come, joined with ``p``, or a function that returns it
     :ivar where: SQL of the condition of the list itself
     :ivar order: its own order, written like :attr:`TableRequest.sort`
     :ivar key: the column that identifies a row, and orders rows of equal rank
@@ -209,7 +209,7 @@ class DatasetTable(Table):
     """
 
     select: str
-    source: str
+    source: str | Callable[[], str]
     where: str = "true"
     order: str
     key: str = "package_id"
@@ -303,9 +303,10 @@ class DatasetTable(Table):
         if request.search:
             found = f"({' OR '.join(f'{key} ILIKE :search' for key in self.searched)})"
             values["search"] = f"%{_escaped(request.search)}%"
+        source = self.source if isinstance(self.source, str) else self.source()
         return (
             f"""FROM (
-    SELECT {_OF_PACKAGE}, {self.select} {self.source} LEFT JOIN "group" g ON g.id = p.owner_org
+    SELECT {_OF_PACKAGE}, {self.select} {source} LEFT JOIN "group" g ON g.id = p.owner_org
     WHERE {" AND ".join(conditions)}
 ) found WHERE {found}""",
             values,

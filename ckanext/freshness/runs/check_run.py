@@ -38,8 +38,8 @@ from ..checking.selection import (
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import HeldLock, locked_if_free, telling_of_loss
 from ..copies.store import StagedBody
-from ..dates import utc
-from ..interfaces import IFreshnessDetectors
+from ..dates import utc, utc_now
+from ..interfaces import IFreshnessChecker, IFreshnessDetectors
 from ..reporting.labels import counted
 from ..status import conclusions, indexing
 from ..status.indexing import BATCH, IndexFailure, SolrAwayError
@@ -131,6 +131,13 @@ def check(
             raise
         _finish(run, result, clock)
     return run, result
+
+
+def check_dataset(package_id: str) -> None:
+    """Check all links of a dataset, due or not, each by the rules of its checker. A background job."""
+    check(CheckScope(package_ids=(package_id,)), utc_now)
+    for plugin in p.PluginImplementations(IFreshnessChecker):
+        plugin.check_dataset(package_id)
 
 
 def _check_alone(run: RunContext, clock: Clock, progress: Progress, result: RunResult) -> None:

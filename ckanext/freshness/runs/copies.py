@@ -20,6 +20,7 @@ from sqlalchemy.dialects import postgresql
 
 from .. import settings
 from ..checking import check_rows
+from ..checking.checkers import is_checked_elsewhere
 from ..checking.decisions import CheckResult, ResourceToCheck
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
@@ -27,7 +28,6 @@ from ..copies import store_keys
 from ..copies.store import Store, StoredCopy, StoreError
 from ..dates import utc
 from ..model import Copy
-from ..model.runs import IS_CHECKED_BY_CYCLES
 from ..web.urls import display_url
 
 # The site's options
@@ -297,7 +297,8 @@ def prune(now: datetime) -> int:
     gone = forget_gone()
     if days := float(settings.option("copies.expire_days")):
         before = utc(now - timedelta(days=days))
-        failing = model.Session.execute(sa.text(_FAILING), {"before": before}).scalars()
+        statement = _FAILING.format(is_elsewhere=is_checked_elsewhere("c.resource_id"))
+        failing = model.Session.execute(sa.text(statement), {"before": before}).scalars()
         gone += expire(list(failing))
     if not gone and not newest(1):
         # Without copies, the store need not exist.
@@ -352,10 +353,10 @@ LEFT JOIN freshness_check k ON k.resource_id = r.id
 WHERE r.id = ANY(:ids) AND r.state = 'active' AND coalesce(r.url_type, '') <> 'upload' AND (
     :all OR lower(r.format) = ANY(:formats) OR g.name = ANY(:organizations) OR {of_source}
 )"""
-_FAILING = f"""
+_FAILING = """
 SELECT c.resource_id FROM freshness_copy c JOIN freshness_check k ON k.resource_id = c.resource_id
 WHERE c.key IS NOT NULL AND k.failing_since < :before
-    AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}"""
+    AND NOT {is_elsewhere}"""
 
 # The second table has the rows as they were when the statement began, with their keys.
 _EXPIRE = """

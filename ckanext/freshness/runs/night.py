@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
@@ -25,6 +24,7 @@ from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..ckan_adapter.services import in_words
 from ..copies.store import StoreError
 from ..dates import utc, utc_now
+from ..interfaces import NightPart, PartReport
 from ..mails import digests
 from ..mails.report import mail_line, report_lines
 from ..model import CheckRun
@@ -52,35 +52,6 @@ _EXPECTED_ERRORS = (
 
 class NightRunningError(Exception):
     """Raised if another nightly run is in progress, on this machine or another."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartReport:
-    """The report of a part, in words for people.
-
-    :ivar complete: whether the part did all of its work
-    :ivar began: whether each run of the part could store its own row
-    """
-
-    words: str
-    complete: bool = True
-    began: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class NightPart:
-    """A part of the nightly run.
-
-    :ivar name: of the command that does the part alone
-    :ivar work: does the part; its argument is the time, aware
-    :ivar writes: the kind of the part's own rows of runs; None if it writes none
-    :ivar is_noted: whether a failure is stored as a row of a run
-    """
-
-    name: str
-    work: Callable[[datetime], PartReport]
-    writes: str | None = None
-    is_noted: bool = True
 
 
 def nightly(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from threading import Lock
@@ -41,10 +41,9 @@ def _telling_of_redis() -> Iterator[None]:
         raise RedisAwayError(words.format(error=error)) from error
 
 
-def enqueue_dataset(package_id: str, title: str, check: Callable[[str], None]) -> bool:
+def enqueue_dataset(package_id: str, title: str) -> bool:
     """Queue a job that checks a dataset's URLs, due or not.
 
-    :param check: does it, given the dataset's id
     :returns: False if the job is already queued or running
     :raises RedisAwayError: the job could not be queued
     """
@@ -53,7 +52,7 @@ def enqueue_dataset(package_id: str, title: str, check: Callable[[str], None]) -
         if _is_under_way(job_id):
             return False
         tk.enqueue_job(
-            check,
+            check_run.check_dataset,
             [package_id],
             title=f"Freshness of dataset {title}",
             # By default CKAN ends jobs after three minutes. Checks have limits of their own.

@@ -62,13 +62,13 @@ def clean_db(
 
     usual_site.emptied_for = usual_site.sysadmin = None
     tables = set(sa.inspect(model.meta.engine).get_table_names())
-    if {"package", "freshness_harvest_hold", "freshness_history"} <= tables:
+    if {"package", "freshness_history", "freshness_iati"} <= tables:
         _delete_rows(tables)
         return
     # With this, CKAN empties the tables that ./dev test has made, and does not make them again.
     model.repo.tables_created_and_initialised = "package" in tables
     reset_db()
-    for plugin in ("activity", "harvest", "freshness"):
+    for plugin in ("activity", "harvest", "freshness", "iati_harvester"):
         migrate_db_for(plugin)
 
 

@@ -20,7 +20,6 @@ import yaml
 from ckan.model import Session as session
 
 from ckanext.freshness.cli.site import freshness
-from ckanext.freshness.cli.sources import iati
 from ckanext.freshness.harvesting import source_config
 from ckanext.freshness.harvesting.dcat.source_type import DCAT_CATALOG
 from ckanext.freshness.logic import (
@@ -29,6 +28,7 @@ from ckanext.freshness.logic import (
     report_actions,
 )
 from ckanext.freshness.uninstall import command as uninstall
+from ckanext.freshness_iati.cli import iati
 from ckanext.freshness_iati.source_type import OWN_KEYS
 from ckanext.harvest.cli import get_commands
 

@@ -36,7 +36,7 @@ BESIDE = {
     # The site's options become the limits of web, the rules of checking and the policy of a harvest.
     "settings": {"checking", "harvesting"},
     # Names that other extensions need are collected there.
-    "interfaces": {"checking"},
+    "interfaces": {"checking", "doctor"},
 }
 """What a subpackage may import besides."""
 

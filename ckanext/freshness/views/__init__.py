@@ -12,7 +12,7 @@ from ..ckan_adapter import database
 from ..logic import validators
 from .dataset import dataset
 from .embeds import embeds
-from .harvests import harvest, iati
+from .harvests import harvest
 from .links import links
 from .mails import mail_link, mails
 from .report import report_pages
@@ -28,14 +28,20 @@ def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
 
 _ALWAYS = [dataset, embeds, links, report_pages, mails, mail_link, worklist, task_pages]
 
-for _pages in (*_ALWAYS, harvest, iati):
-    _pages.before_request(database.refuse_missing_tables)
-    _pages.before_request(validators.refuse_unusable)
-    _pages.register_error_handler(database.TablesMissingError, _without_tables)
-    _pages.register_error_handler(CSRFError, refuse_expired)
+
+def guarded(pages: Blueprint) -> Blueprint:
+    """Return a blueprint whose pages explain missing tables, unusable parameters and expired forms."""
+    pages.before_request(database.refuse_missing_tables)
+    pages.before_request(validators.refuse_unusable)
+    pages.register_error_handler(database.TablesMissingError, _without_tables)
+    pages.register_error_handler(CSRFError, refuse_expired)
+    return pages
+
+
+for _pages in (*_ALWAYS, harvest):
+    guarded(_pages)
 
 
 def blueprints() -> list[Blueprint]:
     """Return the blueprints; those about harvests only if the site harvests."""
-    plugins = {"harvest": harvest, "iati_harvester": iati}
-    return [*_ALWAYS, *(pages for name, pages in plugins.items() if p.plugin_loaded(name))]
+    return [*_ALWAYS, harvest] if p.plugin_loaded("harvest") else _ALWAYS

@@ -1,4 +1,4 @@
-"""The pages of harvest sources: previews and held deletions; downloads and failing files of IATI sources."""
+"""The pages of harvest sources: previews and held deletions."""
 
 from __future__ import annotations
 
@@ -8,30 +8,17 @@ import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from ckanext.freshness_iati import publication, report
-
-from ..copies.store import StoreError
-from ..reporting import harvests, tables
-from ..settings import OptionError
-from .report import reader, with_error_pages
+from ..reporting import harvests
 from .responses import (
-    FORMATS,
-    abort,
     call,
-    download,
     error_text,
-    file_of,
     is_htmx,
-    may,
-    page_number,
     redirect_to,
-    refuse_store,
     render,
     require_csrf_token,
 )
 
 harvest = Blueprint("freshness_harvest", __name__)
-iati = Blueprint("freshness_iati_page", __name__)
 harvest.before_request(require_csrf_token)
 
 
@@ -141,67 +128,3 @@ def _call(action: str, **data: Any) -> Any:
         "Log in as an editor of this harvest source to see its previews and held deletions"
     )
     return call(action, tk._("Harvest source not found"), words, **data)
-
-
-# IATI. A site has these pages if its plugin ``iati_harvester`` is on.
-
-LONG = 50
-"""Failing files on a page."""
-
-_ENDINGS = ",".join(FORMATS)
-
-
-@iati.route("/iati")
-@with_error_pages
-def read() -> ResponseReturnValue:
-    """Show the downloads, the last cycle and the first failing files of each source."""
-    shown = report.sources(reader())
-    return render(
-        "freshness/iati.html",
-        {"sources": shown, "reason": report.reason, "sees_runs": may("freshness_run_list")},
-    )
-
-
-@iati.route("/iati/failing")
-@with_error_pages
-def failing() -> ResponseReturnValue:
-    """List all failing files."""
-    number = page_number()
-    rows = report.failing(reader(), offset=(number - 1) * LONG, limit=LONG + 1)
-    page = tables.page(rows, number, LONG)
-    if number > 1 and not page.rows:
-        return redirect_to("freshness_iati_page.failing")
-    return render("freshness/iati_failing.html", {"page": page, "reason": report.reason})
-
-
-@iati.route(f"/iati/failing.<any({_ENDINGS}):ending>")
-@with_error_pages
-def failing_file(ending: str) -> ResponseReturnValue:
-    """Download the list of failing files."""
-    return file_of(report.failing(reader()), report.FIELDS, "iati-failing", ending)
-
-
-@iati.route("/iati/<filename>", methods=["GET"])
-def of_only_source(filename: str) -> ResponseReturnValue:
-    """Download an index file or a bulk ZIP, if only one IATI source publishes."""
-    return _published(None, filename)
-
-
-@iati.route("/iati/<source>/<filename>", methods=["GET"])
-def of_source(source: str, filename: str) -> ResponseReturnValue:
-    """Download an index file or a bulk ZIP of an IATI source (id or name)."""
-    return _published(source, filename)
-
-
-def _published(source: str | None, filename: str) -> ResponseReturnValue:
-    try:
-        found = publication.find(source, filename)
-    except (StoreError, OptionError) as error:
-        refuse_store(error)
-    if found is None:
-        abort(404, tk._("There is no such file"))
-    if not found.is_public:
-        # The files still contain data of a dataset that is private or deleted now.
-        words = tk._("The files are about to be made anew: a dataset is not public any more")
-        abort(503, words)
-    return download(found.key, found.size, filename, found.mimetype, found.etag, found.modified)

@@ -8,16 +8,16 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec
 
+import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from ckanext.freshness_iati.report import gauges
-
 from ..ckan_adapter.database import TablesMissingError
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
+from ..interfaces import IFreshnessOperations
 from ..reporting import counts, harvests, labels, metrics, report_tables, visibility
 from ..reporting import runs as run_pages
 from ..reporting.dashboard import overview
@@ -237,9 +237,10 @@ def prometheus() -> ResponseReturnValue:
             "{option} (Authorization: Bearer ...)"
         )
         raise tk.NotAuthorized(words.format(option=_TOKEN))
-    return Response(
-        metrics.prometheus(visibility.SITE, utc_now(), gauges()), content_type=CONTENT_TYPE_LATEST
-    )
+    plugins = p.PluginImplementations(IFreshnessOperations)
+    others = (gauge for plugin in plugins for gauge in plugin.gauges())
+    text = metrics.prometheus(visibility.SITE, utc_now(), others)
+    return Response(text, content_type=CONTENT_TYPE_LATEST)
 
 
 _TOKEN = "ckanext.freshness.metrics.token"

@@ -217,7 +217,7 @@ def file_of(rows: Iterable[Row], fields: Sequence[str], name: str, ending: str) 
     return response
 
 
-# Stored files: copies, and the files that IATI sources publish.
+# Stored files: copies, and files that are made of them.
 
 
 def download(

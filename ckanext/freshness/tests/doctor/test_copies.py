@@ -1,9 +1,9 @@
-"""The doctor's checks of mails, the store of copies and IATI's cycles, with their advice."""
+"""The doctor's checks of mails and the store of copies, with their advice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,10 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness import doctor
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.doctor.findings import Severity
-from ckanext.freshness.model import CheckRun, Copy
-from ckanext.freshness.tests.doctor.conftest import NOW, findings
+from ckanext.freshness.model import Copy
+from ckanext.freshness.tests.doctor.conftest import findings
 from ckanext.freshness.tests.mails.conftest import sends_to
 from ckanext.freshness.tests.servers.smtp import MailHost
-from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -117,54 +116,4 @@ def test_copies_that_are_not_where_they_were(shelved: Path) -> None:
         Severity.PROBLEM,
         f"20 of the 20 newest copies missing from {shelved}",
     )
-    assert "is mounted" in one.advice and "ckan iati update" in one.advice
-
-
-# Cycles
-
-
-@pytest.fixture
-def source() -> Iterator[str]:
-    """The id of a source of a registry."""
-    package = factories.Dataset(name="iati-source")
-    made = harvest_model.HarvestSource(
-        id=package["id"], url="http://registry.example.org", type="iati_registry", active=True
-    )
-    model.Session.add(made)
-    model.Session.query(CheckRun).delete()
-    model.Session.commit()
-    yield package["id"]
-    model.Session.query(harvest_model.HarvestSource).filter_by(id=package["id"]).delete()
-    model.Session.query(model.Package).filter_by(id=package["id"]).update({"name": package["id"]})
-    model.Session.commit()
-
-
-def add_cycle(source: str, hours: float, *, harvest: bool = True, **more: Any) -> None:
-    """Add a cycle that began and ended the given number of hours ago, unless ``more`` says otherwise."""
-    at = (NOW - timedelta(hours=hours)).replace(tzinfo=None)
-    options = {"source": source, "strict": False, "harvest": harvest}
-    values = {"ended_at": at, "options": options, "kind": "iati", "version": "1", **more}
-    model.Session.add(CheckRun(id=f"cycle {hours}", started_at=at, **values))
-    model.Session.commit()
-
-
-@pytest.mark.parametrize(("hours", "late"), [(1, False), (48, False), (48.1, True)])
-def test_cycles_that_do_not_come(source: str, hours: float, late: bool) -> None:
-    add_cycle(source, hours)
-    found = findings(doctor.harvests.iati_sources)
-    assert len(found) == late
-    if late:
-        assert found[0].severity is Severity.PROBLEM
-        assert "iati-source of 2026-03-01 11:54 UTC is the last one" in found[0].text
-        assert found[0].advice.endswith("ckan iati update iati-source")
-
-
-def test_a_cycle_that_failed(source: str) -> None:
-    add_cycle(source, 3, error="long ago")
-    assert "long ago" in findings(doctor.harvests.iati_sources)[0].text
-    add_cycle(source, 2)
-    assert findings(doctor.harvests.iati_sources) == []
-    add_cycle(source, 1, error="the registry is away")
-    (one,) = findings(doctor.harvests.iati_sources)
-    assert "iati-source of 2026-03-03 11:00 UTC failed: the registry is away" in one.text
-    assert one.advice.endswith("ckan iati update iati-source")
+    assert "is mounted" in one.advice

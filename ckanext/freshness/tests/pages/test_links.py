@@ -29,7 +29,6 @@ from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
 from ckanext.freshness.tests.servers.file_host import FileHost
 from ckanext.freshness.web.errors import FailureReason
-from ckanext.freshness_iati.attempts import ErrorType
 
 pytestmark = pytest.mark.usefixtures("impatient_checks")
 
@@ -292,9 +291,7 @@ def host() -> Iterator[FileHost]:
 
 def test_each_outcome_and_failure_has_its_sentence() -> None:
     assert all(labels.label("outcome", outcome.value).endswith(".") for outcome in Outcome)
-    known = {one.value for kind in (FailureReason, ErrorType) for one in kind}
-    # This one has a status, which says more.
-    assert known - {ErrorType.HTTP_NON_200.value} <= labels.REASONS.keys()
+    assert {one.value for one in FailureReason} <= labels.REASONS.keys()
 
 
 def buttons(page: BeautifulSoup, name: str) -> list[Any]:

@@ -151,7 +151,7 @@ def test_the_database_is_lost_at_night(
     assert process.returncode == 1, (output, errors)
     assert output == "" and "Traceback" not in errors and "pass@" not in errors, errors
     *told, last = [line for line in errors.splitlines() if not line.startswith("20")]
-    parts = [part.name for part in site.PARTS]
+    parts = [part.name for part in site.parts()]
     assert [line.partition(": The database ")[0] for line in told] == parts
     assert all("next run goes on" in line for line in told), told
     assert last.startswith(f"Error: These parts of the nightly run failed: {', '.join(parts)}.")

@@ -14,14 +14,13 @@ from ckan.cli.cli import ckan
 
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.cli import site
+from ckanext.freshness.interfaces import NightPart, PartReport
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.reporting import counts
 from ckanext.freshness.runs import night
 from ckanext.freshness.runs.night import (
     LOCK,
-    NightPart,
     NightRunningError,
-    PartReport,
     nightly,
 )
 from ckanext.freshness.tests.clock import freeze_time
@@ -107,7 +106,8 @@ def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch
     assert done.exit_code == 1
     assert "Another nightly run is under way" in done.output
     failing = NightPart("extra", lambda now: PartReport("no luck", complete=False))
-    monkeypatch.setattr(site, "PARTS", (failing, *site.PARTS))
+    parts = site.parts()
+    monkeypatch.setattr(site, "parts", lambda: [failing, *parts])
     done = cli.invoke(ckan, ["freshness", "nightly"])
     assert done.exit_code == 1
     assert "extra: no luck" in done.output

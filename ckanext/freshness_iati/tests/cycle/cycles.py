@@ -14,12 +14,13 @@ from ckan import model
 from ckanext.freshness.copies import store_keys
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.harvesters import harvest_here
-from ckanext.freshness.model import Copy, IatiDataset
+from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import copies
 from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.servers.registry import RegistryServer
 from ckanext.freshness.tests.servers.registry_model import Dataset
 from ckanext.freshness_iati import cycle, publication
+from ckanext.freshness_iati.model import IatiDataset
 from ckanext.freshness_iati.report import CycleReport
 from ckanext.harvest import model as harvest_model
 

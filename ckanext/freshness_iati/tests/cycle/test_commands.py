@@ -10,12 +10,12 @@ from ckan import model
 from ckan.cli.cli import ckan
 from ckan.tests import factories
 
-from ckanext.freshness.cli.sources import update_registries
+from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.tests.processes import disconnect, end_connections
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.tcp import TcpProxy
-from ckanext.freshness_iati.cycle import check_dataset
+from ckanext.freshness_iati.cycle import check_dataset, update_all
 from ckanext.freshness_iati.report import GAUGES
 from ckanext.harvest import model as harvest_model
 
@@ -66,7 +66,7 @@ def jobs(site: Site) -> list[Any]:
 
 @pytest.mark.usefixtures("no_redis")
 def test_a_night_needs_no_redis(own: Site, caplog: pytest.LogCaptureFixture) -> None:
-    told = update_registries(own.now)
+    told = update_all(harvest_here)
     assert told.complete, told.words
     assert [own.bytes_of(one) for one in datasets(own)] == [one.contents() for one in datasets(own)]
     (job,) = jobs(own)
@@ -81,14 +81,12 @@ def test_check_looks_at_files_without_the_registry(own: Site, cli: Any) -> None:
         one.edition += 1
     own.server.reset()
     name = model.Package.get(own.row(first).package_id).name
-    done = cli.invoke(ckan, ["freshness", "check", name, "--policy", "iati", "--json"])
+    done = cli.invoke(ckan, ["iati", "check", name, "--json"])
     assert not done.exit_code, done.output
     assert as_json(done.output)["checked"] == 1
     assert not own.server.count("/api")
     assert own.bytes_of(first) == first.contents()
     assert own.bytes_of(second) != second.contents()
-    wrong = cli.invoke(ckan, ["freshness", "check", "--policy", "iati", "--all"])
-    assert wrong.exit_code == 2
 
 
 def test_the_checker_leaves_the_cycles_files_alone(own: Site, cli: Any) -> None:
@@ -98,8 +96,7 @@ def test_the_checker_leaves_the_cycles_files_alone(own: Site, cli: Any) -> None:
     for more in ([], ["--dry-run"]):
         done = cli.invoke(ckan, ["freshness", "check", name, *more])
         assert done.exit_code == 1
-        words = f"{name} belongs to an IATI registry. Nothing was checked. Use --policy iati."
-        assert words in done.output
+        assert f"Another plugin checks the links of {name}. Nothing was checked." in done.output
     assert not cli.invoke(ckan, ["freshness", "check"]).exit_code
     assert not own.asked(datasets(own)[0])
 

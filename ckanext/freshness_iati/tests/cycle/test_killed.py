@@ -10,13 +10,13 @@ import pytest
 from ckan import model
 from fsspec.implementations.local import LocalFileSystem
 
-from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import copies
 from ckanext.freshness.tests.processes import killed_at, until
 from ckanext.freshness_iati import datasets as rows
 from ckanext.freshness_iati import publication
+from ckanext.freshness_iati.report import cycle_lock
 
 from .cycles import Site
 from .test_cycle import datasets, done
@@ -41,7 +41,7 @@ def test_the_next_cycle_makes_it_good(site: Site, point: str, store_folder: Path
     site.server.registry.remove(gone)
     killed_at(*POINTS[point], site.later(hours=1).update)
     # PostgreSQL keeps the lock until it notices that the process is gone.
-    until(lambda: not is_held(run_records.cycle_lock(site.source_id)))
+    until(lambda: not is_held(cycle_lock(site.source_id)))
     model.Session.remove()
     for copy in model.Session.query(Copy).filter(Copy.key.isnot(None)):
         if copy.package_id == site.row(same).package_id:

@@ -1,0 +1,61 @@
+"""The doctor's check of IATI sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.database import is_held
+from ckanext.freshness.copies.store import StoreError
+from ckanext.freshness.dates import utc, utc_words
+from ckanext.freshness.doctor import no_store
+from ckanext.freshness.doctor.findings import SiteFinding, note, problem
+from ckanext.freshness.runs import copies
+from ckanext.freshness.settings import OptionError
+
+from . import datasets, report
+from .source_type import is_retired
+
+
+def sources(now: datetime) -> Iterator[SiteFinding]:
+    """Report IATI sources without a place for copies, without a recent good cycle, or at a retired registry."""
+    found = datasets.sources()
+    if found and not copies.is_wanted():
+        try:
+            copies.store().try_out()
+        except (OptionError, StoreError) as error:
+            yield no_store(error)
+    for source in found:
+        name = model.Package.get(source.id).name
+        update = f"ckan iati update {name}"
+        if is_retired(source.url):
+            yield problem(
+                f"The IATI source {name} gets no more changes: IATI has retired the CKAN of its registry",
+                "Create a source of this type with the URL https://bulk-data.iatistandard.org, and look at its "
+                "preview. Then set the old one to be harvested manually; its datasets stay.",
+            )
+        last = report.last_cycle(source.id)
+        if last is None:
+            yield note(
+                f"No update cycle of the IATI source {name} has run yet",
+                f"{update}, and ckan freshness nightly by cron",
+            )
+            continue
+        begun = f"The update cycle of the IATI source {name} of {utc_words(last.started_at)}"
+        if utc(now) - last.started_at > _CYCLE:
+            yield problem(
+                f"{begun} is the last one, although one is due each night",
+                f"Run ckan freshness nightly by cron, once a night. At once: {update}",
+            )
+        if last.error:
+            yield problem(f"{begun} failed: {last.error}", f"Correct the cause, then: {update}")
+        elif last.ended_at is None and not is_held(report.cycle_lock(source.id)):
+            yield problem(
+                f"{begun} was killed: it has not ended, and no process runs it",
+                f"The next cycle completes its work: {update}",
+            )
+
+
+_CYCLE = timedelta(days=2)
+"""A nightly cycle may be missed once."""

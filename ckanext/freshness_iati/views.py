@@ -1,0 +1,89 @@
+"""The pages about IATI: downloads and failing files of its sources."""
+
+from __future__ import annotations
+
+import ckan.plugins.toolkit as tk
+from flask import Blueprint
+from flask.typing import ResponseReturnValue
+
+from ckanext.freshness.copies.store import StoreError
+from ckanext.freshness.reporting import tables
+from ckanext.freshness.settings import OptionError
+from ckanext.freshness.views import guarded
+from ckanext.freshness.views.report import reader, with_error_pages
+from ckanext.freshness.views.responses import (
+    FORMATS,
+    abort,
+    download,
+    file_of,
+    may,
+    page_number,
+    redirect_to,
+    refuse_store,
+    render,
+)
+
+from . import publication, report
+
+iati = guarded(Blueprint("freshness_iati_page", __name__))
+
+LONG = 50
+"""Failing files on a page."""
+
+_ENDINGS = ",".join(FORMATS)
+
+
+@iati.route("/iati")
+@with_error_pages
+def read() -> ResponseReturnValue:
+    """Show the downloads, the last cycle and the first failing files of each source."""
+    shown = report.sources(reader())
+    return render(
+        "freshness/iati.html",
+        {"sources": shown, "reason": report.reason, "sees_runs": may("freshness_run_list")},
+    )
+
+
+@iati.route("/iati/failing")
+@with_error_pages
+def failing() -> ResponseReturnValue:
+    """List all failing files."""
+    number = page_number()
+    rows = report.failing(reader(), offset=(number - 1) * LONG, limit=LONG + 1)
+    page = tables.page(rows, number, LONG)
+    if number > 1 and not page.rows:
+        return redirect_to("freshness_iati_page.failing")
+    return render("freshness/iati_failing.html", {"page": page, "reason": report.reason})
+
+
+@iati.route(f"/iati/failing.<any({_ENDINGS}):ending>")
+@with_error_pages
+def failing_file(ending: str) -> ResponseReturnValue:
+    """Download the list of failing files."""
+    return file_of(report.failing(reader()), report.FIELDS, "iati-failing", ending)
+
+
+@iati.route("/iati/<filename>", methods=["GET"])
+def of_only_source(filename: str) -> ResponseReturnValue:
+    """Download an index file or a bulk ZIP, if only one IATI source publishes."""
+    return _published(None, filename)
+
+
+@iati.route("/iati/<source>/<filename>", methods=["GET"])
+def of_source(source: str, filename: str) -> ResponseReturnValue:
+    """Download an index file or a bulk ZIP of an IATI source (id or name)."""
+    return _published(source, filename)
+
+
+def _published(source: str | None, filename: str) -> ResponseReturnValue:
+    try:
+        found = publication.find(source, filename)
+    except (StoreError, OptionError) as error:
+        refuse_store(error)
+    if found is None:
+        abort(404, tk._("There is no such file"))
+    if not found.is_public:
+        # The files still contain data of a dataset that is private or deleted now.
+        words = tk._("The files are about to be made anew: a dataset is not public any more")
+        abort(503, words)
+    return download(found.key, found.size, filename, found.mimetype, found.etag, found.modified)
