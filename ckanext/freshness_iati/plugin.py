@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
@@ -13,7 +13,6 @@ from prometheus_client.core import Metric
 from ckanext.freshness.aging.messages import N_
 from ckanext.freshness.ckan_adapter import services
 from ckanext.freshness.ckan_adapter.core import DefaultTranslation
-from ckanext.freshness.doctor.findings import SiteFinding
 from ckanext.freshness.harvesters import SourceTypePlugin, harvest_here
 from ckanext.freshness.interfaces import (
     IFreshnessChecker,
@@ -24,9 +23,12 @@ from ckanext.freshness.interfaces import (
     Tab,
 )
 
-from . import cycle, datasets, doctor, report, views
+from . import cycle, datasets, report, views
 from .attempts import ErrorType
 from .source_type import IATI_REGISTRY
+
+if TYPE_CHECKING:
+    from ckanext.freshness.doctor.findings import SiteFinding
 
 
 def _commands() -> list[Any]:
@@ -73,6 +75,9 @@ class IatiHarvesterPlugin(SourceTypePlugin, DefaultTranslation):
         return {report.KIND: RunKind(N_("IATI cycle"), failed)}
 
     def doctor_checks(self) -> Mapping[str, Callable[[datetime], Iterator[SiteFinding]]]:
+        # Imported only by the doctor: it needs a client of HTTP.
+        from . import doctor
+
         return {"IATI sources": doctor.sources}
 
     def gauges(self) -> Iterable[Metric]:

@@ -9,12 +9,12 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from ckanext.freshness import model as own_model
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.tables import tables_by_plugin
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db")
 
-TABLES = [getattr(own_model, name).__table__ for name in own_model.__all__]
+TABLES = [table for tables in tables_by_plugin().values() for table in tables]
 
 
 @pytest.fixture

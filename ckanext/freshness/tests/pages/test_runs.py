@@ -81,7 +81,7 @@ def make_world() -> dict[str, Any]:
             "cycle",
             night + HOUR,
             0.3,
-            kind="iati",
+            kind="other",
             datasets=CYCLE,
             options={"source": "s", "harvest": True},
         ),
@@ -93,7 +93,13 @@ def make_world() -> dict[str, Any]:
             error="report: Solr is away",
             options={"part": "report"},
         ),
-        run("file", night + HOUR / 2, 0.1, kind="iati", options={"source": "s", "harvest": False}),
+        run(
+            "file",
+            night + HOUR / 2,
+            0.1,
+            kind="other",
+            options={"source": "s", "package_ids": ["one"]},
+        ),
         run("asked", NOW - HOUR, 0.1, checked=40, options={"package_ids": ["some"]}),
         run("host", NOW - HOUR / 2, 0, checked=0, options={"host": "files.example.org"}),
     ]
