@@ -46,6 +46,7 @@ STATUSES: Mapping[int, Row] = {
     401: Row(_CANNOT_TELL, "people with an account may get the file"),
     402: Row(_CANNOT_TELL, "Cloudflare asks programs for money so, but not people"),
     403: Row(_CANNOT_TELL, "servers also refuse programs so, but not people"),
+    405: Row(_CANNOT_TELL, "firewalls refuse programs so, but not people"),
     406: Row(_CANNOT_TELL, "servers also refuse programs so, but not people"),
     407: Row(_CANNOT_TELL, "a proxy asks for a login"),
     415: Row(_CANNOT_TELL, "servers also refuse programs so, but not people"),
@@ -82,37 +83,9 @@ class Wall(NamedTuple):
     source: str
 
 
-WALL_HEADERS: Mapping[str, frozenset[str]] = {
-    # https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
-    "cf-mitigated": frozenset({"challenge"}),
-    # https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-how-it-works.html
-    "x-amzn-waf-action": frozenset({"challenge", "captcha"}),
-    # https://vercel.com/docs/headers/response-headers
-    "x-vercel-mitigated": frozenset({"challenge", "deny"}),
-}
-"""Headers and values by which a bot wall says that it answered, whatever the status.
-
-A wall that answers with a status that tells nothing needs no row.
-"""
-
 _CAPTCHA_TITLE = rb"(?s:.*?)(?i:<title>[^<]{0,99}(?:captcha|robot|human|verif|security check))"
 
 WALL_PAGES: tuple[Wall, ...] = (
-    Wall(
-        "Cloudflare",
-        rb"/cdn-cgi/challenge-platform/(?![\w/]{0,40}scripts/jsd)|_cf_chl_opt|Attention Required! \| Cl",
-        "https://developers.cloudflare.com/cloudflare-challenges/",
-    ),
-    Wall(
-        "AWS WAF",
-        rb"awsWafCookieDomainList|gokuProps|token\.awswaf\.com",
-        "https://docs.aws.amazon.com/waf/latest/developerguide/waf-javascript-api.html",
-    ),
-    Wall(
-        "Vercel",
-        rb"Vercel Security Checkpoint",
-        "https://vercel.com/docs/vercel-firewall/attack-challenge-mode",
-    ),
     Wall(
         "Imperva",
         rb"_Incapsula_Resource|Incapsula incident ID",
@@ -134,27 +107,21 @@ WALL_PAGES: tuple[Wall, ...] = (
         rb"id=[\"']anubis_challenge[\"']|/\.within\.website/",
         "https://anubis.techaro.lol/docs/admin/robots2policy/",
     ),
-    Wall("DataDome", rb"captcha-delivery\.com", "https://docs.datadome.co/docs/client-side-tag"),
     Wall(
         "Akamai",
         rb"errors\.edgesuite\.net|/_sec/cp_challenge/|Pardon Our Interruption",
         "https://techdocs.akamai.com/bot-manager/docs/challenge-actions",
     ),
-    Wall("HUMAN", rb"px-captcha|/captcha/captcha\.js\?a=", "https://docs.humansecurity.com/"),
-    Wall("Kasada", rb"window\.KPSDK", "https://github.com/wappalyzer/wappalyzer/issues/7857"),
     Wall(
         "Radware",
         rb"Radware Captcha Page|perfdrive\.com",
         "https://www.radware.com/products/bot-manager/",
     ),
-    Wall("DDoS-Guard", rb"<title>DDoS-Guard</title>", "https://ddos-guard.net/"),
     Wall(
         "Fortinet",
         rb"<title>Web Page Blocked!?</title>|\.fgd_icon",
         "https://github.com/EnableSecurity/wafw00f",
     ),
-    Wall("Alibaba Cloud", rb"errors\.aliyun\.com", "https://github.com/EnableSecurity/wafw00f"),
-    Wall("SafeLine", rb"SafeLineChallenge", "https://docs.waf.chaitin.com/"),
     Wall("Imunify360", rb"imunify360", "https://docs.imunify360.com/webshield/"),
     Wall(
         "SiteGround",
@@ -172,16 +139,6 @@ WALL_PAGES: tuple[Wall, ...] = (
     Wall(
         "ArvanCloud", rb"__arcsjs", "https://docs.arvancloud.ir/en/developer-tools/ddos-protection/"
     ),
-    Wall(
-        "Azure WAF",
-        rb"azwaf_(?:jsclearance|captcha)|<title>Azure WAF</title>",
-        "https://learn.microsoft.com/en-us/azure/web-application-firewall/waf-javascript-challenge",
-    ),
-    Wall(
-        "Google",
-        rb"id=\"captcha-form\"|unusual traffic from your computer network",
-        "https://support.google.com/websearch/answer/86640",
-    ),
     # Forms of ordinary pages have such a widget, too, but another title.
     Wall(
         "reCAPTCHA",
@@ -194,7 +151,10 @@ WALL_PAGES: tuple[Wall, ...] = (
         "https://docs.hcaptcha.com/",
     ),
 )
-"""Signs of bot walls in the first bytes of HTML that stands in place of data, and of the pages of errors."""
+"""Signs of bot walls in the first bytes of HTML that stands in place of data, and of the pages of errors.
+
+A wall that answers with a status that tells nothing needs no row.
+"""
 
 
 def status_means(status: int, *, is_busy: bool = False) -> Meaning:
@@ -208,18 +168,6 @@ def status_means(status: int, *, is_busy: bool = False) -> Meaning:
     if row is not None:
         return row.meaning
     return Meaning.WORKS if 200 <= status < 300 else Meaning.FAILED
-
-
-def has_wall_header(headers: Mapping[str, str]) -> bool:
-    """Decide whether a bot wall says that it answered in place of the site.
-
-    :param headers: a mapping that ignores the case of names
-    """
-    # Hardly any answer has one of these headers.
-    return any(
-        name in headers and headers[name].strip().lower() in values
-        for name, values in WALL_HEADERS.items()
-    )
 
 
 def wall_of_page(first: bytes) -> str | None:
@@ -251,8 +199,6 @@ class AnswerHeaders(NamedTuple):
     last_modified: datetime | None = None
     date: datetime | None = None
     """The server's time of the answer."""
-    wall: bool = False
-    """Whether a bot wall answered. Its status can be any."""
     busy: bool = False
     """Whether the server names the moment when to ask again."""
     empty: bool = False
@@ -283,7 +229,6 @@ def read_headers(answer: Answer) -> AnswerHeaders:
         storable_validator(text),
         modified,
         date,
-        has_wall_header(headers),
         "Retry-After" in headers,
         answer.status != 304 and headers.get("Content-Length") == "0",
         age,

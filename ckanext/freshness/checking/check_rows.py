@@ -31,6 +31,7 @@ from .checkers import is_checked_elsewhere
 from .decisions import EARLIER_HASHES, KnownContent, ResourceToCheck
 from .fields import OURS
 from .learned import rate
+from .outlines import Outline
 from .selection import Candidate, Chosen, History, SelectionReason
 
 _STREAM_BATCH = 5000
@@ -228,7 +229,7 @@ def resources_to_check(
                     raw=row.raw,
                     earlier=tuple(row.earlier),
                     outdated=row.outdated,
-                    tabular=row.tabular,
+                    outline=Outline(*row.outline) if row.outline else None,
                     promised=row.promised,
                     found=row.found,
                     unconfirmed=row.unconfirmed,
@@ -428,7 +429,7 @@ _TO_CHECK = f"""
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     r.url = e.access_url AND coalesce(e.download_url, '') = '' AS may_be_landing_page,
-    c.etag, c.last_modified, c.hash, c.raw, c.earlier, c.outdated, c.tabular, c.promised,
+    c.etag, c.last_modified, c.hash, c.raw, c.earlier, c.outdated, c.outline, c.promised,
     c.found, c.unconfirmed, c.dates_lie,
     c.shape IS NOT NULL AS has_shape,
     c.seen_changes, c.watched_days, d.frequency_days, (

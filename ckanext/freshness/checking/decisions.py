@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..web.errors import FailureReason, Meaning
 from .answers import NOT_THERE, AnswerHeaders, believed, status_in_words, status_means
 from .formats import Shape
+from .outlines import Outline
 from .selection import SelectionReason
 
 if TYPE_CHECKING:
@@ -125,8 +126,8 @@ class KnownContent(NamedTuple):
     outdated: bool = False
     """The hash is older than the validators, since a newer Last-Modified ended a check before the file was
     read. The next hash is not compared with it."""
-    tabular: bool = False
-    """The last good file was a table of several lines or columns, and the catalogue promises a table."""
+    outline: Outline | None = None
+    """The outline of the last good file."""
     promised: str | None = None
     """The promised format, if the last file was of another kind; None if it fitted."""
     found: str | None = None
@@ -290,7 +291,7 @@ def distrusts(memory: KnownContent, headers: AnswerHeaders, *, is_empty: bool = 
 
     :param is_empty: the body had no bytes
     """
-    if headers.wall or headers.status == HTTPStatus.TOO_MANY_REQUESTS or headers.busy:
+    if headers.status == HTTPStatus.TOO_MANY_REQUESTS or headers.busy:
         return False
     if headers.status == HTTPStatus.NOT_MODIFIED:
         return _names_another_file(memory, headers)
@@ -393,13 +394,13 @@ def cannot_tell(headers: AnswerHeaders) -> bool:
     The server refuses automated clients, or has not finished the file (202).
     """
     means = status_means(headers.status, is_busy=headers.busy)
-    return headers.wall or means in (Meaning.CANNOT_TELL, Meaning.OURS)
+    return means in (Meaning.CANNOT_TELL, Meaning.OURS)
 
 
 def has_file(headers: AnswerHeaders) -> bool:
     """Return whether the body of an answer is the file."""
     return status_means(headers.status) is Meaning.WORKS and not (
-        headers.status == HTTPStatus.NOT_MODIFIED or headers.wall or headers.partial
+        headers.status == HTTPStatus.NOT_MODIFIED or headers.partial
     )
 
 
@@ -410,16 +411,17 @@ def after_body(
     *,
     fits: bool,
     digest: Digest | None,
-    is_other_page: bool = False,
+    is_uncertain: bool = False,
 ) -> Decision:
     """Decide what a body means that the headers made us read.
 
     :param step: the decision about the headers
     :param fits: the body may be of the promised format
-    :param is_other_page: in place of data, the body is the page of a bot wall, or may lead to the data
+    :param is_uncertain: in place of data, the body is the page of a bot wall, or may be one that leads to the
+        data, or may be an error text
     :param digest: its hashes; None if the headers decide and only its beginning was read
     """
-    if is_other_page:
+    if is_uncertain:
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if not fits:
         return _error(memory)
@@ -550,7 +552,7 @@ def _seen(memory: KnownContent, headers: AnswerHeaders, digest: Digest) -> Known
         content,
         raw,
         earlier,
-        tabular=memory.tabular,
+        outline=memory.outline,
         promised=memory.promised,
         found=memory.found,
         dates_lie=_dates_lie(memory, headers, is_same),
@@ -582,6 +584,5 @@ def outcome_in_words(step: Decision, headers: AnswerHeaders) -> str | None:
         unasked = " to a request without conditions" if headers.status == 304 else ""
         return f"answered {status_in_words(headers.status)}{unasked}"
     if step.outcome is Outcome.CANNOT_TELL:
-        answered = "a bot wall answered" if headers.wall else "answered"
-        return f"{answered} {status_in_words(headers.status)}: the link may still work in a browser"
+        return f"answered {status_in_words(headers.status)}: the link may still work in a browser"
     return None

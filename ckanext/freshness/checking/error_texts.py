@@ -1,209 +1,158 @@
-"""Decides whether a text reports an error in place of data: a stack trace, or an error in JSON or XML."""
+"""Decides whether a text reports an error in place of data.
+
+**A text is an error only against what came before**: the last good file had other names (:mod:`.outlines`), or
+was ten times as large. If nothing came before, nobody can tell. Only few words are searched for, in English, as
+programs and interfaces use them: in other languages, names and size decide.
+
+Pure.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 
+from ..web.errors import Meaning
+from .outlines import Outline, columns, records
+
 _JSON_FORMATS = frozenset({"json", "jsonld", "geojson", "topojson"})
+_XML_FORMATS = frozenset({"xml", "kml", "gml", "wfs", "gpx", "rss", "atom", "rdf", "rdfxml", "svg"})
+"""Formats for which a server may send an error document in place of the data."""
 _PLAIN_TEXTS = frozenset({"txt", "text", "plaintext", "log"})
 """Formats of texts that may be about errors."""
 
-_XML_FORMATS = frozenset({"xml", "kml", "gml", "wfs", "gpx", "rss", "atom", "rdf", "rdfxml", "svg"})
-"""Formats for which a server may send an error document in place of the data."""
+TABLES = frozenset({"csv", "tsv", "tab", "psv"})
+"""Formats of tables, whose good files have several lines or columns."""
 
-_ERROR_SHAPES: tuple[tuple[str, str, str], ...] = (
-    (
-        "error",
-        "errordescription erroruri state",
-        "https://www.rfc-editor.org/rfc/rfc6749#section-5.2",
-    ),
-    ("error", "jsonrpc id", "https://www.jsonrpc.org/specification#error_object"),
-    ("errors", "extensions", "https://spec.graphql.org/October2021/#sec-Response-Format"),
-    ("errors", "jsonapi meta links", "https://jsonapi.org/format/#document-top-level"),
-    ("message", "status code", "https://github.com/omniti-labs/jsend"),
-    ("detail", "title status instance", "https://www.rfc-editor.org/rfc/rfc9457"),
-    (
-        "message exceptionmessage",
-        "messagedetail exceptiontype stacktrace innerexception modelstate",
-        "https://learn.microsoft.com/aspnet/web-api/overview/error-handling/",
-    ),
-    (
-        "error message exception",
-        "timestamp status path trace requestid",
-        "https://docs.spring.io/spring-boot/reference/web/servlet.html#web.servlet.spring-mvc.error-handling",
-    ),
-    ("error", "help success", "https://docs.ckan.org/en/latest/api/"),
-    ("error message", "code errorcode", "https://dev.socrata.com/docs/response-codes.html"),
-    (
-        "exceptions",
-        "version",
-        "https://docs.geoserver.org/stable/en/user/services/wfs/reference.html",
-    ),
-    (
-        "error",
-        "",
-        "https://developers.arcgis.com/rest/services-reference/enterprise/error-handling/",
-    ),
-    (
-        "odata.error",
-        "",
-        "https://www.odata.org/documentation/odata-version-3-0/json-verbose-format/",
-    ),
-    ("error message", "statuscode", "https://docs.nestjs.com/exception-filters"),
-    ("message", "documentationurl", "https://docs.github.com/rest"),
-    ("error errorcode", "traceid", "https://docs.opendatasoft.com/"),
-    ("fault", "", "https://docs.apigee.com/api-platform/fundamentals/fault-handling"),
-    ("errormessage msg", "success ok reason details", "APIs of portals' own"),
-    (
-        "erreur erreurs erro erros errore errori fehler fehlermeldung fout fouten chyba eroare virhe",
-        "codigo codice codi kod fehlercode",
-        "the same in other languages",
-    ),
-    ("descripcion mensaje mensagem messaggio", "estado codigo", "https://opendata.aemet.es/dist/"),
-)
-"""What JSON objects report errors with, what stands beside it, and where that is documented. Names are in small
-letters, without ``_``. An object with other names holds data."""
-_ERROR_NAMES = frozenset(" ".join(names for names, _, _ in _ERROR_SHAPES).split())
-_WEAK_NAMES = frozenset(
-    {"message", "msg", "detail", "descripcion", "mensaje", "mensagem", "messaggio"}
-)
-"""Names that report errors only if no status says otherwise."""
-_BESIDE_ERRORS = frozenset(" ".join(beside for _, beside, _ in _ERROR_SHAPES).split())
-_BESIDE_WEAK = frozenset(
-    " ".join(
-        beside for names, beside, _ in _ERROR_SHAPES if _WEAK_NAMES & set(names.split())
-    ).split()
-)
-_NO_ERROR: tuple[object, ...] = (None, False, 0, "", [], {})
-_RESULTS = ("data", "result")
-"""Names of data. They may stand beside an error without any."""
-_STATES = ("status", "success", "ok", "type", "estado")
-"""Names of what says whether there is an error. In problem details (RFC 9457), the type does not."""
-_BAD_STATE = re.compile(
-    r"[45]\d\d|false|.*(?:error|exception|denied|unavailable)|err|fail(?:ed|ure)?|forbidden|unauthorized"
-    r"|(?:not|bad|too|invalid)[_ ].*"
-)
-"""A status of an error, in small letters."""
-_GOOD_STATE = re.compile(r"ok|true|success(?:ful(?:ly)?)?|2\d\d|0+")
-_ENVELOPE = ("code", "message", "msg")
-"""Names that say in an envelope without an error that all is well."""
+SHORT = 4096
+"""A text of fewer bytes in place of data is an error text."""
+_TIMES_SMALLER = 10
 
-_ERROR_TEXT = re.compile(
-    r"""
-    (?:[^\n]{1,100}\s)?Traceback\ \(most\ recent\ call\ last\):    # Python
-    | (?:Exception\ in\ thread\ .{1,200}?\ |Unhandled\ exception.{0,40}?\s)?
-      (?:[A-Za-z_$][\w$]{0,60}[./]){0,12}(?:[A-Z][\w$]{0,80})?(?:Exception|Error)
-      (?:\ \(0x[0-9A-F]{8}\))?(?::\ [^\n]{0,500})?\r?\n\s+at\ \S     # Java, .NET, Node
-    | \S{1,300}\.[cm]?[jt]s:\d{1,9}\r?\n                          # Node
-    | panic:\ [^\n]{0,500}\n\s*goroutine\ \d                    # Go
-    | (?:psql:[^\n]{0,200}?)?(?:ERROR|FATAL):\ \ \S              # PostgreSQL
-    | psql:\ (?:error:|could\ not)
-    | (?:ERROR(?:\ at\ line\ \d{1,9})?:\s{1,9})?ORA-\d{5}:          # Oracle
-    | SP2-\d{4}:
-    | ERROR\ \d{4}\ \([0-9A-Z]{5}\)                            # MySQL
-    | mysqldump:\ |SQLSTATE\[
-    | Msg\ \d{1,9},\ Level\ \d{1,3},\ State\ \d                # SQL Server
-    | (?:PHP\ )?(?:Fatal|Parse)\ error:\ \ ?\S                # PHP
-    | (?:(?:PHP\ )?(?:Warning|Notice|Deprecated):\ [^\n]{0,1000}\ on\ line\ \d{1,9}
-      (?:[ \t]{0,9}\r?\n\s{0,9}|\s{0,9}\Z))+\Z
-    | (?:Error|Warning)(?:\ in\ [^\n]{1,500})?:?[^\n]{0,500}(?:\n[^\n]{0,500}){0,20}\nExecution\ halted\b # R
-    | [^\s:]{1,300}:\d{1,9}:in\ [`'][^\n]{1,500}\((?:\w|::){1,80}(?:Error|Exception)?\)\s  # Ruby
-    | [^\n]{1,1000}\ at\ \S{1,300}\.p[lm]\ line\ \d{1,9}\.\s{0,9}\Z  # Perl
-    | (?:ba|da|z)?sh:\ (?:line\ )?\d{1,9}:\ [^\n]{1,500}\s{0,9}\Z  # shells
-    | upstream\ connect\ error\ or\ disconnect/reset  # Envoy
-    | version\ https://git-lfs\.github\.com/spec/v1\s  # a pointer of Git LFS in place of the file
-    """,
-    re.VERBOSE,
+_BEGINNING = 300
+"""Characters of a plain text in which its words are searched for."""
+_WORDS = re.compile(
+    r"(?i:\b(?:errors?|exceptions?|traceback|fatal|panic|fail(?:ed|ure)|denied|refused|invalid|unavailable"
+    r"|not (?:found|connected)|could not))\b.*\S|[A-Za-z](?:Error|Exception)\b|\bORA-\d{5}\b|\bSP2-\d{4}\b"
+    r"|SQLSTATE"
+    r"|(?:Warning|Notice|Deprecated): .* on line \d|\A\S+ https://git-lfs\."
 )
-"""The beginning of an error text of a program or a database."""
-_ERROR_DOCUMENT = re.compile(
-    r"""
-    <(?:\w{1,20}:)?(?:Service)?ExceptionReport[\s>/]         # OGC
-    | <(?:\w{1,20}:)?Envelope[^>]{0,1000}>\s{0,99}(?:<(?:\w{1,20}:)?Header.{0,2000}?)?
-      <(?:\w{1,20}:)?Body[^>]{0,1000}>\s{0,99}<(?:\w{1,20}:)?Fault[\s>]   # SOAP
-    | \A(?:<\?[^>]{0,200}>\s{0,99})?(?:
-      # Amazon S3, Azure, WCF, SDMX, OData, RFC 9457, and portals' own
-      <(?:\w{1,20}:)?(?i:errors?|exception|fault|problem|erreurs?|erro|errore|fehler)[\s>]
-      | <OpenAPI_ServiceResponse>                             # data.go.kr
-      | <OAI-PMH[\s>](?:(?!<record).){0,3000}?<error\s+code=["'](?!noRecordsMatch)
-    )
-    """,
-    re.VERBOSE | re.DOTALL,
+"""Words of programs and databases, and the pointer that Git LFS gives in place of a file."""
+_DOCUMENT = re.compile(
+    r"\A.{0,1000}?<(?:[\w.-]+:)?(?:\w*exception\w*|errors?|fault|problem)[\s/>]", re.DOTALL | re.I
 )
-"""The beginning of an XML document that reports an error."""
+"""An element of XML that reports an error."""
+
+_STRONG = re.compile(r"err|exception|fault", re.IGNORECASE)
+_WEAK = re.compile(r"message|msg|detail", re.IGNORECASE)
+"""Names of JSON that report an error, or perhaps something else."""
+_STATES = ("status", "state", "success", "ok", "estado")
+_SAYING = ("status", "state", "message")
+_BAD_STATE = re.compile(r"false|err.*|fail.*|[45]\d\d|.*(?:error|denied)")
+_BUSY = re.compile(
+    r"(?:.*\b)?(?:processing|pending|queued|preparing|generating|in[ _-]?progress|running)\W*",
+    re.IGNORECASE,
+)
+"""What interfaces say while they prepare a file."""
 
 
-def is_error_text(text: str, words: frozenset[str], *, takes_pages: bool) -> bool:
-    """Return whether a short text reports an error.
+def is_being_prepared(text: str) -> bool:
+    """Return whether a JSON object only says that the file is being prepared."""
+    try:
+        found = json.loads(text) if text[:1] == "{" else None
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(found, dict) or any(isinstance(one, (dict, list)) for one in found.values()):
+        return False
+    return any(_BUSY.fullmatch(str(found.get(name))) for name in _SAYING)
 
-    :param text: without blanks at its ends
+
+def meaning_of_text(
+    text: str, size: int, words: frozenset[str], last: Outline | None, *, takes_pages: bool
+) -> Meaning:
+    """Decide whether a text reports an error: ``FAILED``; ``CANNOT_TELL``, if it may; else ``WORKS``.
+
+    :param text: of a file of which all is known, without blanks at its ends
+    :param size: of the file, in bytes
     :param words: of the promised formats
+    :param last: the outline of the last good file; None if there was none
     :param takes_pages: whether web pages are data under the promised formats
     """
-    if text[:1] in "{[":
-        return words.isdisjoint(_PLAIN_TEXTS) and _is_error_report(text, words)
-    if text == "null":
-        # Databases with an interface in JSON answer so where there is nothing.
-        return not words.isdisjoint(_JSON_FORMATS)
+    if not words.isdisjoint(_PLAIN_TEXTS):
+        return Meaning.WORKS
+    is_line = last is not None and columns(text) == 0 < last.columns and size < SHORT
+    if is_line and not takes_pages and not words.isdisjoint(TABLES):
+        return Meaning.FAILED
+    if text[:1] in ("{", "["):
+        return _of_json(text, size, words, last)
     if text[:1] == "<":
-        return not words.isdisjoint(_XML_FORMATS) and _ERROR_DOCUMENT.search(text) is not None
-    is_data = words.isdisjoint(_PLAIN_TEXTS) and not takes_pages
-    return is_data and _ERROR_TEXT.match(text) is not None
+        if words.isdisjoint(_XML_FORMATS):
+            return Meaning.WORKS
+        return _compared(text, size, last, looks=_DOCUMENT.match(text) is not None)
+    if text == "null" and not words.isdisjoint(_JSON_FORMATS):
+        # Databases with an interface in JSON answer so where there is nothing.
+        return Meaning.FAILED
+    if takes_pages:
+        return Meaning.WORKS
+    if last is not None and last.names and not last.differs(text):
+        return Meaning.WORKS
+    found = records(text)
+    looks = found < 2 and _WORDS.search(text[:_BEGINNING]) is not None
+    # A table of one record may be an error, too.
+    return _compared(text, size, last, looks=looks, is_data=found > 2)
 
 
-def _is_error_report(text: str, words: frozenset[str]) -> bool:
-    """Return whether a JSON document only reports an error, or is no GeoJSON where that is promised."""
+def _of_json(text: str, size: int, words: frozenset[str], last: Outline | None) -> Meaning:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        return False
+        return Meaning.WORKS
     is_list = isinstance(found, list) and len(found) == 1
     found = found[0] if is_list else found
     if not isinstance(found, dict):
-        return False
+        return Meaning.WORKS
     if words.isdisjoint(_JSON_FORMATS):
         # As ArcGIS says it, whose services have many formats.
-        return found.keys() == {"error"} and _has_code(found["error"])
+        error = found.get("error")
+        is_error = found.keys() == {"error"} and isinstance(error, dict) and "code" in error
+        return _compared(text, size, last, looks=is_error) if is_error else Meaning.WORKS
     if "geojson" in words and not (is_list or {"type", "features"} & found.keys()):
-        return True
-    by_name = {name.lower().replace("_", ""): it for name, it in found.items()}
-    return _only_reports_error(by_name) and (
-        not is_list or not by_name.keys().isdisjoint(_ERROR_NAMES - _WEAK_NAMES)
-    )
+        return Meaning.FAILED
+    is_other = last is not None and last.differs(text)
+    looks = _reports_error(found, is_list=is_list, is_other=is_other)
+    return _compared(text, size, last, looks=looks)
 
 
-def _has_code(error: object) -> bool:
-    return isinstance(error, dict) and isinstance(error.get("code"), int) and "message" in error
+def _reports_error(found: dict[str, object], *, is_list: bool, is_other: bool) -> bool:
+    """Return whether an object has an error, and no data.
 
-
-def _only_reports_error(found: dict[str, object]) -> bool:
-    """Return whether an object has an error and no data.
-
-    :param found: its values by their names in small letters
+    :param is_list: whether it is the only one of a list, where a message is data
+    :param is_other: whether the last good file had other names: then what stands beside an error is no data
     """
-    has_type = "type" in found and "title" not in found
-    states = [
-        str(found[name]).lower()
-        for name in _STATES
-        if name in found and (name != "type" or has_type)
-    ]
-    is_bad = any(map(_BAD_STATE.fullmatch, states))
-    errors = found.keys() & _ERROR_NAMES
-    strong = errors - _WEAK_NAMES
-    beside = found.keys() - errors - (_BESIDE_ERRORS if strong else _BESIDE_WEAK)
-    if is_bad or not has_type:
-        beside.discard("type")
-    for name in _RESULTS:
-        if found.get(name) in _NO_ERROR or is_bad or found.get("error") is True:
-            beside.discard(name)
-    if not strong:
-        states += [
-            it for name in _ENVELOPE if _GOOD_STATE.fullmatch(it := str(found.get(name)).lower())
-        ]
-    if beside or any(map(_GOOD_STATE.fullmatch, states)):
-        return False
-    empty = {name for name in errors if found[name] in _NO_ERROR}
-    if strong & empty or (not strong and (states or empty == errors)):
-        return is_bad
-    return True
+    if any(_BAD_STATE.fullmatch(str(found.get(name)).lower()) for name in _STATES):
+        return True
+    told = {name for name, value in found.items() if value}
+    strong = {name for name in told if _STRONG.search(name)}
+    weak = set() if is_list else {name for name in told if _WEAK.search(name)}
+    beside = [found[name] for name in told - strong - weak]
+    has_data = any(isinstance(value, (dict, list)) for value in beside)
+    return bool(strong and is_other) or bool((strong or weak) and not has_data)
+
+
+def _compared(
+    text: str, size: int, last: Outline | None, *, looks: bool, is_data: bool = False
+) -> Meaning:
+    """Compare a text with the last good file.
+
+    :param looks: whether it looks like an error by itself
+    :param is_data: whether it is data, however small, and whatever its names
+    """
+    if last is None:
+        return Meaning.CANNOT_TELL if looks else Meaning.WORKS
+    is_other, is_small = last.differs(text), size * _TIMES_SMALLER <= last.size
+    if is_other and is_small and not is_data:
+        return Meaning.FAILED
+    if looks:
+        return Meaning.FAILED if is_other or is_small else Meaning.CANNOT_TELL
+    # Perhaps an error in another language, perhaps a new structure.
+    is_marked = text[:1] in ("{", "[", "<") and size < SHORT
+    return Meaning.CANNOT_TELL if is_marked and last.shares_nothing(text) else Meaning.WORKS

@@ -1,11 +1,12 @@
 """Decides whether a file is of the format that the catalogue promises.
 
-:func:`verdict` has three answers:
+:func:`verdict` has four answers:
 
 - The file fits, or its kind is not certain.
-- **Error**: an error text in place of the data. It is a web page under any format but those of pages, or a
-  short text (less than :data:`SHORT` bytes): any under a format that is no text; a stack trace, a database's
-  error or an error object; or a single line without a separator under CSV although the last good file had more.
+- **Error**: an error text in place of the data. It is a web page under any format but those of pages, a short
+  text (less than :data:`.error_texts.SHORT` bytes) under a format that is no text, or a text that reports an
+  error by what came before (:mod:`.error_texts`).
+- **Uncertain**: perhaps such a text.
 - **Mismatch**: data of another kind than promised, such as XLSX under XLS or a zipped CSV. The data count; the
   catalogue is wrong.
 
@@ -24,13 +25,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..aging.messages import N_
-from .error_texts import is_error_text
+from ..web.errors import Meaning
+from .error_texts import SHORT, TABLES, is_being_prepared, meaning_of_text
+from .outlines import Outline, is_table, outline_of
 
 FIRST_BYTES = 16 * 1024
 """Bytes from the beginning of a file that decide its kind; fewer if the file is smaller."""
-
-SHORT = 4096
-"""A text of fewer bytes in place of data is an error text. The first bytes hold all of it."""
 
 
 class FileKind(Enum):
@@ -69,11 +69,13 @@ class FormatMismatch:
 
     :ivar promised: the format, as declared
     :ivar is_error: True if the file holds no data, False if it holds data of another kind
+    :ivar is_uncertain: whether it perhaps holds no data
     """
 
     promised: str
     found: FileKind
     is_error: bool
+    is_uncertain: bool = False
 
     @property
     def is_page(self) -> bool:
@@ -100,9 +102,6 @@ _OFFICE = frozenset({FileKind.OFFICE, FileKind.ZIP})
 _OPEN_DOCUMENT = frozenset({FileKind.OPEN_DOCUMENT, FileKind.ZIP})
 _IMAGE = frozenset({FileKind.IMAGE})
 _NONE: frozenset[FileKind] = frozenset()
-
-TABLES = frozenset({"csv", "tsv", "tab", "psv"})
-"""Formats of tables, whose good files have several lines or columns."""
 
 _GZIPS = ("gz", "gzip", "tgz", "targz")
 _INSIDE_GZIP = frozenset({FileKind.TABLE, FileKind.JSON, FileKind.XML})
@@ -276,7 +275,6 @@ sites."""
 _FEATURES = re.compile(r'"type"\s*:\s*"(?:Feature(?:Collection)?|Topology)"')
 """GeoJSON: data, however short they are."""
 _JSON_VALUE = re.compile(r"(?:true|false|null|-?[0-9][0-9.eE+-]{0,30})\s*\Z")
-_LINE_END = re.compile(r"[\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,11 +301,6 @@ class PromisedFormat:
         types = [types for word, types in _LINKED_DATA.items() if word in self.words]
         return ", ".join((*types, "*/*;q=0.1")) if types else None
 
-    @property
-    def is_table(self) -> bool:
-        """Whether it may be CSV or a similar table."""
-        return not TABLES.isdisjoint(self.formats)
-
 
 @lru_cache(maxsize=1024)
 def promise(declared_format: str | None, media_type: str | None) -> PromisedFormat:
@@ -332,7 +325,7 @@ def verdict(
     first: bytes,
     size: int,
     *,
-    was_tabular: bool,
+    last: Outline | None,
     was_coded: bool = False,
     sent_as: str | None = None,
     url: str = "",
@@ -341,7 +334,7 @@ def verdict(
 
     :param first: the first :data:`FIRST_BYTES` bytes of the file
     :param size: of the file, in bytes
-    :param was_tabular: whether the last good file had several lines or columns
+    :param last: the outline of the last good file; None if there was none
     :param was_coded: whether the server sent it with a Content-Encoding, which is decoded here
     :param sent_as: the media type by the server. With the URL, it only tells a workbook that is saved as a page
         from other pages.
@@ -350,15 +343,34 @@ def verdict(
     # Under an unknown format, large files may begin with zeros.
     if (is_short or (promised.formats and not first.strip(b"\0"))) and _is_empty(first):
         return FormatMismatch(promised.name or "data", FileKind.NOTHING, is_error=True)
-    if is_short and is_error_text(
-        _text(first).strip(_BEFORE), promised.words, takes_pages=promised.takes_pages
-    ):
-        return FormatMismatch(promised.name, FileKind.ERROR, is_error=True)
+    text = _text(first).strip(_BEFORE) if size <= FIRST_BYTES else ""
+    if is_short and not promised.takes_pages and is_being_prepared(text):
+        return FormatMismatch(promised.name, FileKind.ERROR, is_error=False, is_uncertain=True)
+    found = _by_format(promised, first, size, was_coded=was_coded, sent_as=sent_as, url=url)
+    if not text or _is_binary(text) or (found and (found.is_error or found.found not in _LINES)):
+        return found
+    meaning = meaning_of_text(text, size, promised.words, last, takes_pages=promised.takes_pages)
+    if meaning is Meaning.WORKS:
+        return found
+    is_error = meaning is Meaning.FAILED
+    return FormatMismatch(promised.name, FileKind.ERROR, is_error, is_uncertain=not is_error)
+
+
+def _by_format(
+    promised: PromisedFormat,
+    first: bytes,
+    size: int,
+    *,
+    was_coded: bool,
+    sent_as: str | None,
+    url: str,
+) -> FormatMismatch | None:
+    """Return how the kind of a file differs from the promised format; None if it may fit."""
     formats = promised.formats
     if not formats:
         is_page = not promised.takes_pages and _may_be_page(first) and kind(first) in _WEB_PAGES
         return FormatMismatch(promised.name, kind(first), is_error=True) if is_page else None
-    if _is_plain(first) and not was_tabular and all(FITS[name] >= _PLAIN for name in formats):
+    if _is_plain(first) and all(FITS[name] >= _PLAIN for name in formats):
         return None
     found = kind(first)
     if found is FileKind.UNKNOWN:
@@ -367,9 +379,8 @@ def verdict(
         return None
     if found in _WEB_PAGES and _is_sheet(first.lower(), sent_as, url):
         found = FileKind.SHEET
-    is_line = was_tabular and found in _LINES and not is_tabular(first, size)
-    is_short = is_short and not (found is FileKind.JSON and _FEATURES.search(_text(first)))
-    judged = [_judge(name, found, is_short, is_line) for name in formats]
+    is_short = size < SHORT and not (found is FileKind.JSON and _FEATURES.search(_text(first)))
+    judged = [_judge(name, found, is_short) for name in formats]
     if None in judged:
         return None
     return FormatMismatch(promised.name, found, is_error=all(judged))
@@ -398,13 +409,8 @@ def _is_plain(first: bytes) -> bool:
     return first[:1] in _PLAIN_STARTS and not first.startswith(_MAGICS)
 
 
-def _judge(name: str, found: FileKind, is_short: bool, is_line: bool) -> bool | None:
-    """Decide whether a file is an error under a known format; return None if it fits.
-
-    :param is_line: whether the file is a single line without a separator, in place of a table
-    """
-    if is_line and name in TABLES:
-        return True
+def _judge(name: str, found: FileKind, is_short: bool) -> bool | None:
+    """Decide whether a file is an error under a known format; return None if it fits."""
     if found in FITS[name]:
         return None
     if found is FileKind.SHEET and name in _WORKBOOKS:
@@ -412,12 +418,10 @@ def _judge(name: str, found: FileKind, is_short: bool, is_line: bool) -> bool | 
     return found in _PAGES or (is_short and found in _PROSE)
 
 
-def is_tabular(first: bytes, size: int) -> bool:
-    """Return whether a text has several lines or columns."""
-    if size >= SHORT:
-        return True
-    text = _text(first).strip()
-    return _LINE_END.search(text) is not None or any(_separators(text))
+def outline(first: bytes, size: int) -> Outline:
+    """Return the outline of a good file."""
+    text = _text(first).strip(_BEFORE)
+    return outline_of("" if _is_binary(text) else text, size)
 
 
 def _is_empty(first: bytes) -> bool:
@@ -501,21 +505,6 @@ def _is_element(text: str) -> bool:
     """Return whether a text begins with a tag and ends with the same tag closed."""
     tag = _START_TAG.match(text)
     return tag is not None and text.rstrip().endswith(f"</{tag[1]}>")
-
-
-def is_table(text: str) -> bool:
-    """Return whether the first two lines have equally many separators, at least one."""
-    lines = _LINE_END.split(text, maxsplit=2)
-    if len(lines) < 2:
-        return False
-    counts = zip(_separators(lines[0]), _separators(lines[1]), strict=True)
-    return any(first and first == second for first, second in counts)
-
-
-def _separators(line: str) -> tuple[int, ...]:
-    """Return the number of each separator in a line. A comma before a space is punctuation."""
-    commas = line.count(",") - line.count(", ")
-    return commas, line.count(";"), line.count("\t"), line.count("|")
 
 
 def _text(first: bytes) -> str:

@@ -41,8 +41,8 @@ from .formats import (
     FormatMismatch,
     PromisedFormat,
     Shape,
-    is_tabular,
     kind_of_text,
+    outline,
     promise,
     verdict,
 )
@@ -252,6 +252,7 @@ class HdxCheck:
         is_file = is_hashed or step.outcome is Outcome.HEADER
         mismatch = _mismatch(resource, body, answer) if is_file and body is not None else None
         is_error = mismatch is not None and mismatch.is_error
+        is_uncertain = mismatch is not None and mismatch.is_uncertain
         wall = wall_of_page(body.first) if body is not None and (is_error or not is_file) else None
         if not is_file and wall is None:
             return _Judged(step, outcome_in_words(step, headers))
@@ -264,7 +265,7 @@ class HdxCheck:
             step,
             fits=not is_error,
             digest=digest,
-            is_other_page=wall is not None or is_landing_page,
+            is_uncertain=wall is not None or is_landing_page or is_uncertain,
         )
         if wall is not None:
             words = (
@@ -274,6 +275,8 @@ class HdxCheck:
             return _Judged(step, words)
         if is_error:
             return _Judged(step, str(mismatch), "landing page" if is_landing_page else "format")
+        if is_uncertain:
+            return _Judged(step, f"perhaps {mismatch}", "error text")
         return _Judged(_with_kind(step, resource, body, mismatch), is_hashed=is_hashed)
 
     def _after_second(
@@ -285,7 +288,9 @@ class HdxCheck:
         mismatch = words = None
         if hashed is None:
             words = f"answered {status_in_words(headers.status)} to the second download"
-        elif (mismatch := _mismatch(resource, hashed, answer)) and mismatch.is_error:
+        elif (mismatch := _mismatch(resource, hashed, answer)) and (
+            mismatch.is_error or mismatch.is_uncertain
+        ):
             words = f"at the second download {mismatch}"
         if hashed is None or words is not None:
             return _Judged(self._without_confirmation(resource, step), words)
@@ -476,7 +481,7 @@ def _mismatch(
         _promise(resource),
         body.first,
         body.size,
-        was_tabular=resource.memory.tabular,
+        last=resource.memory.outline,
         was_coded="Content-Encoding" in answer.headers,
         sent_as=mimetype_of(answer),
         url=answer.final_url,
@@ -490,9 +495,11 @@ def _with_kind(
     mismatch: FormatMismatch | None,
 ) -> Decision:
     """Return a decision about a usable file that also stores the kind of the file."""
-    is_table = _promise(resource).is_table
+    last = step.memory.outline
+    if last is None or (isinstance(body, HashedBody) and step.outcome is not Outcome.SAME_HASH):
+        last = outline(body.first, body.size)
     memory = step.memory._replace(
-        tabular=is_table and mismatch is None and is_tabular(body.first, body.size),
+        outline=last,
         promised=None if mismatch is None else mismatch.promised,
         found=None if mismatch is None else mismatch.found.value,
     )

@@ -109,7 +109,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "raw": memory.raw,
         "earlier": memory.earlier,
         "outdated": memory.outdated,
-        "tabular": memory.tabular,
+        "outline": memory.outline,
         "promised": memory.promised,
         "found_kind": memory.found,
         "unconfirmed": memory.unconfirmed,
@@ -156,7 +156,7 @@ def _change_seen(result: CheckResult) -> bool | None:
 
 _COLUMNS = """
     resource_id text, url text, etag text, last_modified text, hash text, raw text,
-    earlier text[], outdated boolean, tabular boolean, promised text, found_kind text,
+    earlier text[], outdated boolean, outline jsonb, promised text, found_kind text,
     checked boolean, failed boolean, changes boolean, outcome text, found boolean,
     hashed boolean, tells boolean, unconfirmed text, dates_lie boolean, undetermined text, at timestamp,
     changed_at timestamp, status integer, reason text, words text, received bigint,
@@ -195,7 +195,7 @@ UPDATE freshness_check c SET
     raw = f.raw,
     earlier = coalesce(f.earlier, c.earlier),
     outdated = coalesce(f.outdated, c.outdated),
-    tabular = coalesce(f.tabular, c.tabular),
+    outline = coalesce(f.outline, c.outline),
     promised = f.promised,
     found = f.found_kind,
     unconfirmed = f.unconfirmed,

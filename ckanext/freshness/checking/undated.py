@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from .formats import is_table
+from .outlines import is_table
 
 WINDOW = 2048
 _PIECE = 64 * 1024

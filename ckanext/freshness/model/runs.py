@@ -119,11 +119,9 @@ class ResourceCheck(tk.BaseModel):
         server_default="false",
         doc="the hash is older than ETag and Last-Modified",
     )
-    tabular = Column(
-        Boolean,
-        nullable=False,
-        server_default="false",
-        doc="the last good file was a table of several lines or columns, as promised",
+    outline = Column(
+        JSONB,
+        doc="last good file: size, number of columns, and its first keys, columns or root element",
     )
     promised = Column(
         UnicodeText,

@@ -317,6 +317,7 @@ REASONS = {
     FailureReason.MALFORMED.value: N_("The server's answer could not be read."),
     # Reasons that are not a failed request
     "format": N_("The server sent something else instead of the file, such as a web page."),
+    "error text": N_("The server sent a text that may be an error message instead of the file."),
     "landing page": N_("The link leads to a web page, perhaps with the file to download there."),
 }
 """Sentences by the reason that is stored with a check."""

@@ -83,10 +83,8 @@ def contents(data: bytes) -> None:
     number, rest = int.from_bytes(data[:2], "big"), data[2:]
     promised = formats.promise(FORMATS[number % len(FORMATS)], None)
     first = rest[: formats.FIRST_BYTES]
-    formats.verdict(
-        promised, first, len(rest), was_tabular=bool(number & 1), was_coded=bool(number & 2)
-    )
-    formats.is_tabular(first, len(rest))
+    last = formats.outline(rest[::-1], 10 * len(rest)) if number & 1 else None
+    formats.verdict(promised, first, len(rest), last=last, was_coded=bool(number & 2))
     answers.wall_of_page(first)
     for detector in hasher.DETECTORS:
         if detector.takes(first):

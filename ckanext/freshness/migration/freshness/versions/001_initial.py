@@ -80,7 +80,7 @@ def upgrade() -> None:
         sa.Column("raw", sa.UnicodeText),
         sa.Column("earlier", ARRAY(sa.UnicodeText), server_default="{}", nullable=False),
         sa.Column("outdated", sa.Boolean, server_default="false", nullable=False),
-        sa.Column("tabular", sa.Boolean, server_default="false", nullable=False),
+        sa.Column("outline", JSONB),
         sa.Column("promised", sa.UnicodeText),
         sa.Column("found", sa.UnicodeText),
         sa.Column("unconfirmed", sa.UnicodeText),

@@ -1,0 +1,145 @@
+"""The outline of a file: its size, and the names by which a text is known again.
+
+These are the keys of JSON, the root element of XML, or the columns of a table. Names that are not certain are
+left out. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import NamedTuple
+
+_SEARCHED = 4096
+"""Characters from the beginning of a text that are searched for names."""
+_MOST_NAMES = 10
+_LONGEST_NAME = 40
+
+_LINE_END = re.compile(r"[\r\n]+")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_ROOT = re.compile(r"<(?:[\w.-]+:)?([^\W\d][\w.-]*)")
+_JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]', re.DOTALL)
+_ONE_COLUMN = re.compile(r"[^\W\d][\w /().-]*")
+_MOST_LINES = 20
+"""Lines that may stand above a table."""
+
+
+class Outline(NamedTuple):
+    """The outline of the last good file at a URL.
+
+    :ivar size: in bytes
+    :ivar columns: of a table, 1 of several lines without separators; else 0
+    :ivar names: the first names, a line each; empty if there are none
+    """
+
+    size: int
+    columns: int = 0
+    names: str = ""
+
+    def differs(self, text: str) -> bool:
+        """Decide whether a text has half of the names at most; False if no names are known."""
+        known = self.names.split("\n") if self.names else []
+        found = set(_names(text))
+        return bool(known) and 2 * sum(name in found for name in known) <= len(known)
+
+    def shares_nothing(self, text: str) -> bool:
+        """Decide whether a text has names, and none of them is known."""
+        found = _names(text)
+        return bool(self.names and found) and set(found).isdisjoint(self.names.split("\n"))
+
+
+def outline_of(text: str, size: int) -> Outline:
+    """Return the outline of a file.
+
+    :param text: the beginning of the file, without blanks before it; empty if it is no text
+    :param size: of the file, in bytes
+    """
+    names = list(dict.fromkeys(_names(text)))[:_MOST_NAMES]
+    return Outline(size, columns(text), "\n".join(names))
+
+
+def _names(text: str) -> list[str]:
+    text = text[:_SEARCHED]
+    if text[:1] in ("{", "["):
+        found = _keys(text)
+    elif text[:1] == "<":
+        root = _ROOT.search(_COMMENT.sub("", text))
+        found = [root[1]] if root else []
+    else:
+        found = _header_names(text)
+    return [name[:_LONGEST_NAME] for name in found if name.isprintable()]
+
+
+def _keys(text: str) -> list[str]:
+    """Return the keys of a JSON object, or of the first one in a list. The end may be missing."""
+    keys: list[str] = []
+    depth = depth_of_keys = 0
+    for token in _JSON_TOKEN.finditer(text):
+        if token[0] in "{[":
+            depth += 1
+            if token[0] == "{" and not depth_of_keys:
+                depth_of_keys = depth
+        elif token[0] in "}]":
+            depth -= 1
+            if depth < depth_of_keys:
+                break
+        elif token[2] and depth == depth_of_keys:
+            keys.append(token[1])
+    return keys
+
+
+def _header_names(text: str) -> list[str]:
+    """Return the names of the columns of delimited text; none if the first record is no header."""
+    lines = _lines(text)
+    header = _first_record(lines)
+    if header is None:
+        is_column = len(lines) > 2 and _ONE_COLUMN.fullmatch(lines[0])
+        return [lines[0]] if is_column else []
+    separator = max(",;\t|", key=header.count)
+    cells = [cell.strip(" \"'") for cell in header.split(separator)]
+    names = [cell for cell in cells if cell]
+    is_header = len(set(names)) == len(names) and not any(
+        name[0].isdigit() or name[0] in "+-." for name in names
+    )
+    return names if is_header else []
+
+
+def columns(text: str) -> int:
+    """Return the number of columns of delimited text, 1 if it has several lines without separators; else 0."""
+    lines = _lines(text[:_SEARCHED])
+    record = _first_record(lines)
+    return int(len(lines) > 1) if record is None else 1 + max(_separators(record))
+
+
+def records(text: str) -> int:
+    """Return the number of records at the beginning of delimited text; 0 if it has one column at most."""
+    return len(_lines(text[:_SEARCHED])) if columns(text) > 1 else 0
+
+
+def is_table(text: str) -> bool:
+    """Return whether the first two lines have equally many separators, at least one."""
+    lines = _LINE_END.split(text, maxsplit=2)
+    return len(lines) > 1 and _are_records(lines[0], lines[1])
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in map(str.strip, _LINE_END.split(text)) if line]
+
+
+def _first_record(lines: list[str]) -> str | None:
+    """Return the first line that has as many separators as the next one; None if there is none."""
+    if len(lines) == 1:
+        return lines[0] if any(_separators(lines[0])) else None
+    pairs = pairwise(lines[:_MOST_LINES])
+    return next((line for line, following in pairs if _are_records(line, following)), None)
+
+
+def _are_records(line: str, following: str) -> bool:
+    counts = zip(_separators(line), _separators(following), strict=True)
+    return any(first and first == second for first, second in counts)
+
+
+def _separators(line: str) -> tuple[int, ...]:
+    """Return the number of each separator in a line. A comma before a space is punctuation."""
+    commas = line.count(",") - line.count(", ")
+    return commas, line.count(";"), line.count("\t"), line.count("|")
