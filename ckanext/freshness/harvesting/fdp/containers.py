@@ -354,7 +354,7 @@ class ContainerCrawl:
         facts = self._facts[url]
         facts.misfit, facts.unusable = misfit, outline.nameless
         facts.instead = instead if place.is_catalog else ""
-        has_list = bool(outline.length or outline.further or outline.states_list)
+        has_list = outline.states_list or outline.length > outline.services
         facts.is_lost = not has_list and not outline.members and self._was_listing(url)
         if has_list:
             is_itself = outline.is_catalog or not is_root

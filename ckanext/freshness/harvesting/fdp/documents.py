@@ -118,6 +118,11 @@ class DocumentOutline(PageOutline):
         """Return the number of entries without a URL that can be requested."""
         return sum(self.unusable.values())
 
+    @property
+    def length(self) -> int:
+        """Return how many members the document lists: pages have so many, of whatever kinds."""
+        return len(self.identities) + len(self.further) + self.others + self.nameless
+
     @classmethod
     def shape(cls) -> str:
         """Return the names of all fields, with those of members."""

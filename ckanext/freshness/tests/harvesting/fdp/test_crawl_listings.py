@@ -6,6 +6,8 @@ import pytest
 
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
+    DAY,
+    NOW,
     Site,
     unchanged,
     urls,
@@ -15,6 +17,8 @@ from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
+from ckanext.freshness.tests.servers.fdp_paging import Paging
+from ckanext.freshness.tests.servers.fdp_render import Layout
 
 # Listings
 
@@ -53,6 +57,24 @@ def test_datasets_that_are_in_pages_alone(fdp: FdpServer, code: int) -> None:
     fdp.faults[lambda request: request.path.startswith("/dataset/")] = faults.Status(code)
     assert len(site.job().of(RecordClass.UNCHANGED)) == 11
     assert len(site.known) == 12
+
+
+@pytest.mark.parametrize(("count", "is_full"), [(5, False), (6, True)])
+def test_a_page_is_full_by_members_of_all_kinds(
+    fdp: FdpServer, count: int, is_full: bool
+) -> None:
+    """Nothing says which page is the last one. The root lists four catalogs, and one of them the fifth."""
+    fdp.layout = Layout(paging=Paging.BARE_LINK, page_size=3, newest_first=True)
+    *_, catalog = [fdp.add_catalog() for _ in range(4)]
+    fdp.add_catalog(parent=catalog)
+    *_, gone = [fdp.add_dataset(catalog, distributions=0) for _ in range(count)]
+    site = Site(fdp)
+    site.job()
+    fdp.unlist(gone, catalog)
+    fdp.faults[gone.path] = faults.Status(503)
+    for day in range(2):
+        job = site.job(NOW + day * DAY)
+    assert job.of(RecordClass.DELETED) == (set() if is_full else urls(fdp, gone)), job.errors
 
 
 @with_and_without_pages
