@@ -99,11 +99,11 @@ class Crawl:
                 break
             below, self._below = self._below, {}
             with_pages = await self._catalogs.read(below)
-        await self._ask(self._missing())
-        if self._is_missing(self._missing()):
+        if self._missing():
             await self._catalogs.read_again()
             await self._read_datasets()
         missing = self._missing()
+        await self._ask(missing)
         there = self._there | {
             url for url in self._listing.urls() if self._known_as(url) is not None
         }

@@ -60,9 +60,7 @@ def test_datasets_that_are_in_pages_alone(fdp: FdpServer, code: int) -> None:
 
 
 @pytest.mark.parametrize(("count", "is_full"), [(5, False), (6, True)])
-def test_a_page_is_full_by_members_of_all_kinds(
-    fdp: FdpServer, count: int, is_full: bool
-) -> None:
+def test_a_page_is_full_by_members_of_all_kinds(fdp: FdpServer, count: int, is_full: bool) -> None:
     """Nothing says which page is the last one. The root lists four catalogs, and one of them the fifth."""
     fdp.layout = Layout(paging=Paging.BARE_LINK, page_size=3, newest_first=True)
     *_, catalog = [fdp.add_catalog() for _ in range(4)]
@@ -75,6 +73,20 @@ def test_a_page_is_full_by_members_of_all_kinds(
     for day in range(2):
         job = site.job(NOW + day * DAY)
     assert job.of(RecordClass.DELETED) == (set() if is_full else urls(fdp, gone)), job.errors
+
+
+def test_a_listed_record_that_is_away_for_a_moment_while_pages_shift(fdp: FdpServer) -> None:
+    """The first reading of the list does not have it: an absence is seen twice, even if its URL answers 404."""
+    fdp.layout = Layout(paging=Paging.LINK, page_size=4)
+    catalog = fdp.add_catalog()
+    first, *_, last = [fdp.add_dataset(catalog, distributions=0) for _ in range(6)]
+    site = Site(fdp)
+    site.job()
+    fdp.vanish(last)
+    fdp.unlist(last, catalog)
+    catalog.children[Level.DATASET].insert(4, last)
+    fdp.faults[catalog.path] = faults.Meanwhile(act=lambda: fdp.unlist(first, catalog), times=1)
+    assert site.job().of(RecordClass.DELETED) == set()
 
 
 @with_and_without_pages
