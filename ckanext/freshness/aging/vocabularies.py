@@ -126,18 +126,15 @@ class UnreadableVocabularies(ValueError):
 
 @dataclass(slots=True)
 class TermList:
-    """A vocabulary that is a list of terms, with its sources."""
+    """A vocabulary that is a list of terms."""
 
     name: str
-    title: str
-    sources: Sequence[str]
     kind: str
     """``words`` are read however people write them, see :func:`plain`; ``codes`` only in any case."""
     terms: Terms
     """Days by term, in the list's own spelling."""
     iris: Sequence[str] = ()
     """Beginnings of the codes' IRIs without ``http://`` and ``https://``; ``*`` is any text."""
-    note: str = ""
     _days: Terms = field(init=False)
     _iri: re.Pattern[str] = field(init=False)
 

@@ -48,7 +48,7 @@ IMPURE = (
 
 SAMPLES = (
     "harvesting/fdp/test_end_to_end.py",
-    "runs/test_checks.py::test_a_redirect_is_followed_where_it_happens",
+    "runs/test_checks.py::test_a_link_without_a_scheme_is_the_one_that_ckan_shows",
     "pages/test_dataset_page.py::test_every_status_is_explained",
 )
 """One harvest, one check and one page, on a whole CKAN."""

@@ -129,11 +129,6 @@ KINDS: dict[str, Kind] = {
     "list addresses": Kind(
         _same("root@example.org"), {"root": "must be addresses, not 'root'"}, []
     ),
-    "prefix": Kind(
-        {"hdx_": "hdx_", "a1": "a1"},
-        dict.fromkeys(("_a", "Hdx_", "a-b", "a b", "a" * 32), "must be at most 31 small letters"),
-        "",
-    ),
     "thresholds": Kind(
         {"7:7,14,21 30:30,44,60": "7:7,14,21 30:30,44,60"},
         {"nonsense": "Thresholds 'nonsense'", "7:7,14,6": "'7:7,14,6'"},

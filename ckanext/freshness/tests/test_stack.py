@@ -82,23 +82,13 @@ def test_a_process_is_stopped_and_no_stranger_with_its_id(
     assert not identity.alive()
 
 
-# What is private, and what belongs to others
-
-
-# Arguments
-
-FILE = "ckanext/freshness/tests/test_docs.py"
-PURE = "ckanext/freshness/tests/web"
+# Subsets
 
 
 @pytest.mark.parametrize("subset", ["--contract", "--quick"])
 def test_the_subsets_name_tests_that_are_there(subset: str) -> None:
     named = [one for one in tests.plan([subset], ROOT).arguments if not one.startswith("-")]
     assert len(named) == len(set(named)) > 20
-    assert not [path for path in named if not (ROOT / path.partition("::")[0]).exists()]
-
-
-# The tests of peers
-
-PASSED, FAILED, SKIPPED = ("passed", ""), ("failed", "assert 3 == 2"), ("skipped", "no")
-REASONS = {"test_sorts": "It counts the extras."}
+    for path, _, function in (one.partition("::") for one in named):
+        assert (ROOT / path).exists(), path
+        assert not function or f"def {function}(" in (ROOT / path).read_text(), function

@@ -276,8 +276,6 @@ def test_what_people_wrote(text: str, expected: int | Reason) -> None:
 ENTRY = """
 vocabularies:
   - name: seasons
-    title: Seasons
-    sources: [https://example.org]
     kind: words
     terms:
       92: each season
@@ -296,7 +294,7 @@ def test_a_list_of_ones_own(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ("kind: words", "kind: word", "seasons .*the kind 'word' is none of"),
-        ("title", "titel", "seasons .*titel"),
+        ("kind: words", "kinds: words", "seasons .*kinds"),
         ("never: once", "nevr: once", "seasons .*'nevr' is neither 1 to 36525 days nor in"),
         ("92", "36526", "seasons .*36526 is neither"),
         ("each season", "each season, , summer", "seasons .*'' of 92 is empty"),
