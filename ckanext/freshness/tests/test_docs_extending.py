@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import re
 import textwrap
@@ -14,11 +13,6 @@ import pytest
 from ckanext.freshness.aging.frequency import AS_NEEDED, VOCABULARIES, Frequency, Reason, parse
 from ckanext.freshness.aging.vocabularies import read_file
 from ckanext.freshness.checking.content import ContentLimits, Unreadable
-from ckanext.freshness.tests.servers.base import Answer as Served
-from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
-from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.connections import Names
-from ckanext.freshness.web.hosts import Hosts
 
 PAGE = Path(__file__).parents[3] / "docs" / "extending.rst"
 
@@ -42,10 +36,6 @@ def example(label: str) -> dict[str, Any]:
     for block in blocks(label, "python"):
         exec(compile(block, label, "exec", dont_inherit=True), names)
     return names
-
-
-def client() -> Client:
-    return Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({})))
 
 
 @pytest.mark.parametrize(
@@ -80,19 +70,3 @@ def test_the_detector() -> None:
     assert hashed(b'{"b":[3],\n"a":1}') != one
     with pytest.raises(Unreadable):
         hashed(b'{"b":')
-
-
-def test_the_policy() -> None:
-    names = example("add-policy")
-
-    async def ask(urls: list[str]) -> dict[str, bool]:
-        async with client() as asker:
-            there: dict[str, bool] = await names["which_are_there"](asker, urls)
-            return there
-
-    with FileServer() as server:
-        server.files["/gone"] = Served(404, b"")
-        here, gone = f"{server.url}/here", f"{server.url}/gone"
-        dead = "http://nowhere.invalid/"
-        assert asyncio.run(ask([here, gone, dead])) == {here: True, gone: False, dead: False}
-        assert {one.method for one in server.requests} == {"HEAD"}

@@ -1,0 +1,65 @@
+"""The source type: how its sources are read."""
+
+import hashlib
+import json
+
+from ckanext.freshness.harvesting.record import (
+    Containers,
+    ReadOutcome,
+    Record,
+    SeenRecord,
+    Sighting,
+)
+from ckanext.freshness.harvesting.source_client import SourceReader, UnreadableDocument
+from ckanext.freshness.harvesting.source_config import one_of
+from ckanext.freshness.harvesting.source_type import CrawlEnd, SourceType, salt_of
+
+FORMAT = "PLAIN"
+"""The format of each resource. This plugin checks the links of this format."""
+
+
+class PlainList(SourceType):
+    """A JSON document with a list of datasets."""
+
+    name = "plain_list"
+    title = "Plain list"
+    description = "Harvests the datasets of a JSON document"
+    owned_keys = frozenset({"title", "notes"})
+    own_keys = {"unnamed": one_of(["error", "skip"])}
+
+    async def read(self, opened, source, known, memory, sink, now):
+        end = CrawlEnd(Containers(source.url))
+        try:
+            reader = SourceReader(opened.client, opened.reach)
+            answer = await reader.fetch(source.url, "application/json")
+            listed = self.listed(answer.body)
+        except (UnreadableDocument, LookupError, TypeError, ValueError) as error:
+            # It was not read: none of its datasets is deleted.
+            end.mark_unreadable(source.url, getattr(error, "reason", str(error)))
+            return end
+        end.containers.listed.update(raw["id"] for raw in listed)
+        for raw in listed:
+            sink(self.sighting(source, raw), end.containers)
+        return end
+
+    def listed(self, body):
+        found = json.loads(body)
+        if len({raw["id"] for raw in found["datasets"]}) != found["count"]:
+            raise ValueError(f"it says that it has {found['count']} datasets, and lists others")
+        return found["datasets"]
+
+    def sighting(self, source, raw):
+        if not raw.get("title"):
+            seen = SeenRecord(raw["id"], ReadOutcome.MALFORMED, (source.url,))
+            is_told = source.config.own.get("unnamed") != "skip"
+            return Sighting(seen, error=f"{raw['id']}: it has no title" if is_told else None)
+        record = Record(
+            {"title": raw["title"], "notes": raw.get("description", "")},
+            [
+                {"name": url.rpartition("/")[2], "url": url, "uri": url, "format": FORMAT}
+                for url in raw.get("files", ())
+            ],
+        )
+        digest = hashlib.sha256((salt_of(source.config) + record.digest()).encode()).hexdigest()
+        seen = SeenRecord(raw["id"], ReadOutcome.PRESENT, (source.url,), content_hash=digest)
+        return Sighting(seen, record)
