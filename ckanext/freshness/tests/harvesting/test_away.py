@@ -141,6 +141,28 @@ def test_solr_is_away_while_datasets_are_changed_and_deleted(
     assert found.keys() < known.keys()
 
 
+def test_an_approval_outlives_solr_being_away(
+    fdp: FdpServer, harvest: Harvest, solr: TcpProxy
+) -> None:
+    """It is used up by the deletion, not by the job that could not make it."""
+    harvest.run()
+    for record in fdp.datasets:
+        fdp.remove(record)
+    harvest.run()
+    harvest.release()
+    job_id = harvest.start()
+    harvest.gather()
+    solr.away()
+    harvest.fetch()
+    solr.open()
+    assert_solr_is_blamed(harvest.finish(job_id))
+    assert len(harvest.current()) == len(TITLES)
+
+    job = harvest.run()
+    assert (job.errors, job.stats["deleted"]) == ([], len(TITLES))
+    assert harvest.hold() is None and stored_ids() == {}
+
+
 @pytest.mark.parametrize("word", [b"<commit", b"Dataset 2"], ids=["at the commit", "in a page"])
 def test_what_solr_did_not_take_is_indexed_by_the_next_refresh(
     fdp: FdpServer, harvest: Harvest, solr: TcpProxy, word: bytes
