@@ -120,7 +120,6 @@ def prepared(
 
 
 DEMO_SETTINGS = {
-    "ckanext.freshness.check.confirm_after": "0.1",
     "ckanext.freshness.requests_per_second": "50",
     "ckanext.freshness.copies.organizations": "rural-health",
 }

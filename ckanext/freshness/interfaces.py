@@ -70,8 +70,7 @@ class IFreshnessChecker(p.Interface):
     def checked_links(self) -> str:
         """Return SQL that selects the links which this plugin checks, a row for each resource.
 
-        The nightly check leaves these links alone, and their copies never expire by its rules. Pages show the
-        columns of the row in place of a check's:
+        The nightly check leaves these links alone. Pages show the columns of the row in place of a check's:
 
         - ``resource_id``: the primary key or an indexed column, because pages look for single links
         - ``tried_at``, ``failed_at``, ``succeeded_at``, ``changed_at``: when the link was last checked, last

@@ -83,11 +83,6 @@ def by_purpose(entries: Iterable[str], read: Callable[[Any], float]) -> dict[str
     return {purpose: read(limit) for purpose, _, limit in pairs}
 
 
-def delays(entries: Iterable[str]) -> tuple[float, ...]:
-    """Return delays in seconds."""
-    return tuple(number(entry) for entry in entries)
-
-
 def hosts(names: Iterable[str]) -> frozenset[str]:
     """Return normalised names of hosts."""
     return frozenset(host_name(name) for name in names)
@@ -184,6 +179,10 @@ HOST_FAILURES = 10
 """Checks in a row without an answer after which a host's other URLs are put off."""
 MAX_DELETIONS = 500
 """Records that one job may delete without an approval, if the source sets no other number."""
+CONFIRM_AFTER = 30.0
+"""Seconds until a changed file is downloaded again, to tell a change from a file that differs each time."""
+RETRY_DELAYS = (5.0, 20.0)
+"""Seconds before each further attempt, if a server is busy or cannot be reached."""
 _BROKEN_AFTER = timedelta(days=1)
 _TOTAL_TIMEOUT = {HARVEST: 120.0, CHECK: 3600.0}
 """Seconds for one whole answer. A slow file is not a broken one."""
@@ -319,8 +318,6 @@ class Checks:
     """Which resources are checked, and when."""
     site: str
     """The beginning of the URLs of files on the portal itself."""
-    confirm_after: float
-    """Seconds until a changed file is downloaded again."""
     limits: Limits
     policy: HostPolicy
     policies: Mapping[str, HostPolicy]
@@ -349,7 +346,6 @@ def checks() -> Checks:
     return Checks(
         rules=rules,
         site=site_root(),
-        confirm_after=float(option("check.confirm_after")),
         limits=_limits(CHECK),
         policy=policy,
         policies={
@@ -394,14 +390,13 @@ def _limit(name: str, purpose: str) -> float:
 
 
 def _limits(purpose: str) -> Limits:
-    pauses = delays(words("retry_delays"))
     return Limits(
         read=_limit("read_timeout", purpose),
         total=_TOTAL_TIMEOUT[purpose],
         max_bytes=int(_limit("max_bytes", purpose)),
         redirects=_REDIRECTS[purpose],
-        attempts=1 + len(pauses),
-        backoff=pauses,
+        attempts=1 + len(RETRY_DELAYS),
+        backoff=RETRY_DELAYS,
     )
 
 

@@ -84,7 +84,6 @@ KINDS: Mapping[str, Callable[..., Any]] = {
     "whole_limit": _checked(
         lambda entries: values.by_purpose(entries, lambda limit: values.whole(limit, 1))
     ),
-    "delays": _checked(values.delays),
     "hosts": _checked(values.hosts),
     "host_limits": _checked(values.host_limits),
     "intervals": _checked(values.intervals),

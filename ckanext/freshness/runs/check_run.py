@@ -388,8 +388,9 @@ def checks_of(
         with ContentSandbox((*detectors, *DETECTORS)) as sandbox:
             async with Client(web, hosts, concurrency=settings.CONCURRENCY) as client:
                 tools = HdxTools(client, sandbox, clock, stage)
-                confirm_after = checks.confirm_after
-                await check_resources(resources, tools, hand_over, confirm_after=confirm_after)
+                await check_resources(
+                    resources, tools, hand_over, confirm_after=settings.CONFIRM_AFTER
+                )
 
     return produce
 

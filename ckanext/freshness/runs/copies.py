@@ -7,7 +7,7 @@ killed in between leaves a file without a row, but never a row without a file.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from posixpath import basename
 from typing import Any, NamedTuple
@@ -20,7 +20,6 @@ from sqlalchemy.dialects import postgresql
 
 from .. import settings
 from ..checking import check_rows
-from ..checking.checkers import is_checked_elsewhere
 from ..checking.decisions import CheckResult, ResourceToCheck
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
@@ -286,7 +285,7 @@ def _filename(resource: ResourceToCheck) -> str:
 
 
 def prune(now: datetime) -> int:
-    """Remove the copies of resources that are gone or have failed for too long, and unfinished files.
+    """Remove the copies of resources that are gone, and unfinished files.
 
     :returns: number of copies removed
     :raises OptionError: the site has no place for copies
@@ -295,11 +294,6 @@ def prune(now: datetime) -> int:
     # A resource with a new id takes over its copy here.
     check_rows.sync(now, settings.dataset_types())
     gone = forget_gone()
-    if days := float(settings.option("copies.expire_days")):
-        before = utc(now - timedelta(days=days))
-        statement = _FAILING.format(is_elsewhere=is_checked_elsewhere("c.resource_id"))
-        failing = model.Session.execute(sa.text(statement), {"before": before}).scalars()
-        gone += expire(list(failing))
     if not gone and not newest(1):
         # Without copies, the store need not exist.
         return 0
@@ -353,11 +347,6 @@ LEFT JOIN freshness_check k ON k.resource_id = r.id
 WHERE r.id = ANY(:ids) AND r.state = 'active' AND coalesce(r.url_type, '') <> 'upload' AND (
     :all OR lower(r.format) = ANY(:formats) OR g.name = ANY(:organizations) OR {of_source}
 )"""
-_FAILING = """
-SELECT c.resource_id FROM freshness_copy c JOIN freshness_check k ON k.resource_id = c.resource_id
-WHERE c.key IS NOT NULL AND k.failing_since < :before
-    AND NOT {is_elsewhere}"""
-
 # The second table has the rows as they were when the statement began, with their keys.
 _EXPIRE = """
 UPDATE freshness_copy c SET key = NULL, zip_key = NULL

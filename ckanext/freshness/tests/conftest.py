@@ -28,8 +28,11 @@ def usual_site() -> Any:
 
 
 @pytest.fixture
-def with_plugins(usual_site: Any, ckan_config: Any) -> Iterator[None]:
-    """The plugins of the configuration."""
+def with_plugins(
+    usual_site: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """The plugins of the configuration. A real night waits for seconds before it asks again."""
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", (0.05, 0.2))
     with usual_site.plugins(ckan_config):
         yield
 
@@ -129,11 +132,11 @@ def impatient_checks(with_plugins: None, ckan_config: Any, monkeypatch: pytest.M
     """Checks may visit loopback, and wait for nothing."""
     for key, value in {
         "ckanext.freshness.allowed_networks": ["127.0.0.0/8"],
-        "ckanext.freshness.check.confirm_after": "0.01",
         "ckanext.freshness.requests_per_second": "10000",
-        "ckanext.freshness.retry_delays": ["0.01", "0.01"],
     }.items():
         monkeypatch.setitem(ckan_config, key, value)
+    monkeypatch.setattr("ckanext.freshness.settings.CONFIRM_AFTER", 0.01)
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", (0.01, 0.01))
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import ckan.plugins.toolkit as tk
 import pytest
 from ckan.lib import jobs
 from ckan.tests import factories
@@ -49,7 +48,7 @@ def make_harvested_site() -> HarvestedSite:
     owner = factories.Organization(users=members)["id"]
     titles = [f"Tide table <{number}>" for number in range(ALL)]
     with FdpServer() as fdp, pytest.MonkeyPatch.context() as patch:
-        patch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+        patch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
         catalog = fdp.add_catalog(title="Hydrography")
         records = [fdp.add_dataset(catalog, title=title, keyword=["sea"]) for title in titles]
         ocean = add_source(fdp.source_url, owner_org=owner)

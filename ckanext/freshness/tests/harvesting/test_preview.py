@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timezone
 
-import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 from ckan import model
@@ -34,7 +33,7 @@ TABLES = (
 @pytest.fixture(autouse=True)
 def one_attempt(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not retry a busy server."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
 
 
 def tables() -> dict[str, list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ckan.plugins.toolkit as tk
 import pytest
 from ckan.tests.helpers import call_action
 
@@ -22,7 +21,7 @@ def test_a_record_that_moves_while_its_catalog_cannot_be_read(
     fdp: FdpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stays in that catalog until the catalog is read, and moves then without a change of its own."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
     fdp.layout.is_part_of = False
     first, second = fdp.add_catalog(), fdp.add_catalog()
     moving, refused = [fdp.add_dataset(first, distributions=0) for _ in range(2)]

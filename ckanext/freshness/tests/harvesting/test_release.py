@@ -220,7 +220,7 @@ def test_what_is_held_outlives_jobs_that_cannot_read_it(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such a job does not use a release up either."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
     empty(fdp)
     harvest.run()
     fdp.add_dataset(fdp.add_catalog())
@@ -240,7 +240,7 @@ def test_what_is_held_outlives_jobs_that_cannot_read_it(
 def test_held_and_failed_are_two_facts_and_a_report_stays(
     fdp: FdpServer, harvest: Harvest, app: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
     new = add_source("http://127.0.0.1:9/")
     headers = {"Authorization": factories.SysadminWithToken()["token"]}
     empty(fdp)
@@ -280,7 +280,7 @@ def test_a_release_outlives_jobs_beside_what_is_held_anew(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each record of a list remembers whether it was released."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
     harvest.configure(max_delete_fraction=0)
     first, second = fdp.catalogs[0], fdp.add_catalog()
     other = [fdp.add_dataset(second, title=f"Other {number}") for number in range(8)]
@@ -305,7 +305,7 @@ def test_a_release_outlives_jobs_beside_what_is_held_anew(
 def test_a_release_that_outlived_a_job_can_be_taken_back(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
     empty(fdp)
     harvest.run()
     harvest.release()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import ckan.plugins.toolkit as tk
 import pytest
 
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras
@@ -40,7 +39,7 @@ SAMPLE = """
 def test_samples_and_analytics_with_documents_of_their_own(
     fdp: FdpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
     fdp.files["/sample/1"] = Answer(200, (SAMPLE % "A sample").encode(), TURTLE)
     fdp.files["/analytics/1"] = Answer(200, (SAMPLE % "Analytics").encode(), TURTLE)
     fdp.files["/sample.csv"] = Answer(200, b"a,b\n1,2\n", {"Content-Type": "text/csv"})

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 from bs4 import BeautifulSoup
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("clean_redis")
 @pytest.fixture(autouse=True)
 def one_attempt(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not retry a busy server."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
 
 
 @pytest.fixture

@@ -75,9 +75,7 @@ def command(tmp_path: Path) -> Iterator[Command]:
     begun = []
     ini = write_ini(
         tmp_path,
-        check__confirm_after="0",
         requests_per_second="10000",
-        retry_delays="0",
     )
 
     def begin(*arguments: str, **environment: str) -> CkanProcess:

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("clean_site", "unhurried")
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send each request once."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
 
 
 @pytest.fixture
