@@ -19,7 +19,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
-from ..ckan_adapter.database import is_loss
+from ..ckan_adapter.database import is_held, is_loss
 from ..ckan_adapter.harvest import publish_jobs, unqueued_jobs, unqueued_objects
 from ..dates import utc, utc_now
 from .known_records import ORGANIZATION_ID, RESOURCE_IDS, extras_of
@@ -58,7 +58,13 @@ class PendingObject:
     content: str | None
     package_id: str | None
     job_id: str
+    source_id: str
     extras: dict[str, str]
+
+    @property
+    def lock(self) -> str:
+        """The name of the lock that a consumer holds while it imports the page of this object."""
+        return f"record {self.source_id} {self.url}"
 
     @property
     def url(self) -> str:
@@ -92,6 +98,7 @@ def load(object_ids: Sequence[str]) -> list[PendingObject]:
             content=row.content,
             package_id=row.package_id,
             job_id=row.harvest_job_id,
+            source_id=row.harvest_source_id,
             extras=extras[row.id],
         )
         for row in rows
@@ -394,9 +401,11 @@ def send_alone(object_ids: Collection[str]) -> None:
 
 
 def _wait(*conditions: Any) -> None:
+    # A row that is locked belongs to a record whose import goes on, maybe for minutes.
+    free = sa.select(_object.c.id).where(*conditions).with_for_update(skip_locked=True)
     model.Session.execute(
         sa.update(_object)
-        .where(*conditions)
+        .where(_object.c.id.in_(free))
         .values(state="WAITING")
         .execution_options(synchronize_session=False)
     )
@@ -476,11 +485,12 @@ def _wake_orphans() -> None:
 def _wake_lost() -> None:
     """Make objects wait again that a consumer had begun, if no message of the queue names them any more.
 
-    This happens if a consumer is killed and Redis is emptied. If the consumer is still at work, the object is
-    imported twice, which changes nothing.
+    This happens if a consumer is killed and Redis is emptied. A process that harvests without the queue holds
+    the lock of the object.
     """
     begun = _object.c.state.in_(("FETCH", "IMPORT"))
-    _wait(begun, _object.c.id.in_(unqueued_objects(_running(begun))))
+    unqueued = load(unqueued_objects(_running(begun)))
+    _wait(begun, _object.c.id.in_([item.id for item in unqueued if not is_held(item.lock)]))
 
 
 def _resend_jobs() -> None:

@@ -94,7 +94,10 @@ def refresh(
     may_be_harvested()
     if everything:
         # Should this process be killed, the next refresh assesses the rest.
-        model.Session.execute(sa.update(_datasets).values(judge_anew=True))
+        # The second statement waits for datasets that are being written, and locks no others meanwhile.
+        for statement in (_JUDGE_ANEW.format("SKIP LOCKED"), _JUDGE_ANEW.format("")):
+            model.Session.execute(sa.text(statement))
+            model.Session.commit()
     ids = _all_ids() if everything else _due_ids(now)
     result.own_fields = own_fields.find(ids)
     without = {field.package_id for field in result.own_fields}
@@ -102,7 +105,7 @@ def refresh(
     model.Session.commit()
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
-        due = batch if everything else _claimed(batch, now)
+        due = _claimed(batch, now)
         changed = update_packages(due, now, cause=TransitionCause.RECOMPUTE, run_id=run_id)
         marks = indexing.mark([dataset.package_id for dataset in changed]) if changed else {}
         model.Session.commit()
@@ -156,6 +159,9 @@ WHERE p.state <> 'deleted' AND p.type = ANY(:types)"""
 _IS_LOST = f"{EXTRA.format(key=':status')} IS DISTINCT FROM d.status"
 """SQL: whether a dataset has lost its extras."""
 _IS_NEW_OR_LOST = f"(d.package_id IS NULL OR {_IS_LOST})"
+_JUDGE_ANEW = """
+UPDATE freshness_dataset SET judge_anew = true WHERE package_id IN (
+    SELECT package_id FROM freshness_dataset WHERE NOT judge_anew ORDER BY package_id FOR NO KEY UPDATE {})"""
 _IS_DUE = "(d.next_boundary <= :now OR d.judge_anew)"
 _DUE = f"SELECT p.id {_JUDGED} AND ({_IS_NEW_OR_LOST} OR {_IS_DUE})"
 
