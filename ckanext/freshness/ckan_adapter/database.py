@@ -1,4 +1,4 @@
-"""CKAN's database: unusable tables, lost connections, locks.
+"""CKAN's database: unusable tables, lost connections, locks, time limits.
 
 Tables are missing until ``ckan db upgrade`` was run, and may be those of another version (:mod:`.tables`). Then
 CKAN works as without this extension, and our pages, actions and commands say what to do. A process that has
@@ -14,6 +14,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -129,6 +131,44 @@ def lock_checks(session: Any) -> None:
 def lock_checks_shared(session: Any) -> None:
     """Wait for :func:`lock_checks` of other transactions, and let none succeed until this one ends."""
     session.execute(sa.text("SELECT pg_advisory_xact_lock_shared(:class, :table)"), _CHECKS)
+
+
+class TimeLimitError(Exception):
+    """The end of work that took longer than its :func:`time_limit`. Its transaction must be rolled back."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Limit the time of work with CKAN's session, which begins and ends without an open transaction.
+
+    After that time, PostgreSQL cancels the statement that runs or waits, and the session begins no other. Code
+    that uses the database in no way is not interrupted.
+
+    :raises TimeLimitError: the work took longer
+    """
+    end = time.monotonic() + seconds
+
+    def refuse_late(connection: Any, cursor: Any, statement: str, *others: Any) -> None:
+        if time.monotonic() >= end and not statement.startswith("ROLLBACK TO SAVEPOINT"):
+            raise TimeLimitError
+
+    def begin(session: Any, transaction: Any, connection: sa.engine.Connection) -> None:
+        if transaction.nested:
+            return
+        left = max(1, math.ceil((end - time.monotonic()) * 1000))
+        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {left}")
+        sa.event.listen(connection, "before_cursor_execute", refuse_late)
+
+    session = model.Session()
+    sa.event.listen(session, "after_begin", begin)
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        if is_loss(error) or time.monotonic() < end:
+            raise
+        raise TimeLimitError from error
+    finally:
+        sa.event.remove(session, "after_begin", begin)
 
 
 def _each(connection: sa.engine.Connection, statement: str, keys: Iterable[int]) -> None:

@@ -74,6 +74,10 @@ class MessageCode(enum.Enum):
     GIVEN_UP = N_(
         "It was given up, because its import has ended the program five times. Tell this portal's operator."
     )
+    TOOK_TOO_LONG = N_(
+        "Its import was ended after {minutes} minutes, and the dataset is as it was. The next harvest tries "
+        "again. If it fails too, ask the publisher whether the record is as large as it should be."
+    )
     ABORTED = N_("The job was aborted. The next one does what it has not done.")
     JOB_FAILED = N_(
         "The job ended early because of an unexpected error of this portal. Nothing was changed. If the "

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import database, harvest
 from ..ckan_adapter.core import SearchIndexError, model
-from ..ckan_adapter.database import is_loss, locked, locked_if_free
+from ..ckan_adapter.database import TimeLimitError, is_loss, locked, locked_if_free, time_limit
 from ..ckan_adapter.packages import without_solr_commits
 from ..dates import utc_now
 from ..settings import brake_limits
@@ -46,11 +46,18 @@ PAGE_SIZE = 50
 PAGE_TIME = 90.0
 """Seconds after which the rest of a page waits for messages of its own."""
 
+RECORD_TIME = 240.0
+"""Seconds after which the import of one record is ended, as an error of that record.
+
+A dataset with as many parts as are allowed (:data:`~.packages.writer.MOST_PARTS`) takes half a minute. A
+consumer without progress for five minutes counts as dead.
+"""
+
 _DONE = frozenset({"added", "updated", "deleted", "not modified"})
 """The report statuses of objects whose import has succeeded."""
 
 _PLAIN_ERRORS = (
-    *(ConfigError, ImportFailed, database.TablesMissingError),
+    *(ConfigError, ImportFailed, TimeLimitError, database.TablesMissingError),
     *(tk.ValidationError, tk.NotAuthorized, SearchIndexError),
 )
 """Expected errors: the message says everything, so the log needs no traceback."""
@@ -277,7 +284,7 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
     ids = [lead_id]
     try:
         database.refuse_missing_tables()
-        with locked(*_locks(source_id, _page(lead_id))):
+        with locked(*_locks(_page(lead_id))):
             # Another consumer may have imported the followers while this one waited for the locks.
             page = _page(lead_id)
             ids = [item.id for item in page]
@@ -308,13 +315,13 @@ def _page(lead_id: str) -> list[PendingObject]:
     return lead + [item for item in object_states.load(followers) if item.state == PAGED]
 
 
-def _locks(source_id: str, page: Sequence[PendingObject]) -> list[str]:
+def _locks(page: Sequence[PendingObject]) -> list[str]:
     """Return the names of the locks that an import of some objects needs.
 
     A lock on a record excludes other consumers of the same source. A lock on a package excludes another
     source that would take over the same package.
     """
-    records = [f"record {source_id} {item.url}" for item in page]
+    records = [item.lock for item in page]
     return records + [f"package {item.package_id}" for item in page if item.package_id]
 
 
@@ -346,6 +353,8 @@ def _import_page(source_id: str, page: Sequence[PendingObject]) -> tuple[set[str
     if not page:
         return done, failed
     writer = PackageWriter(harvest.source_row(source_id), page)
+    # A transaction that has begun already would have no limit.
+    model.Session.commit()
     end = time.monotonic() + PAGE_TIME
     with without_solr_commits():
         for item in page:
@@ -373,11 +382,15 @@ def _import_page(source_id: str, page: Sequence[PendingObject]) -> tuple[set[str
 
 
 def _import_one(writer: PackageWriter, item: PendingObject) -> None:
-    if warnings := writer.write(item):
+    """Import an object, and commit: what the next one does may be rolled back."""
+    with time_limit(RECORD_TIME):
+        warnings = writer.write(item)
+    if warnings:
         # Add to those of gather, without repeating those of an earlier import of the object.
         earlier = json.loads(item.extras.get("warnings", "[]"))
         text = json_text(list(dict.fromkeys([*earlier, *warnings])))
         set_extras([(item.id, "warnings", text)])
+    model.Session.commit()
 
 
 def _index(marks: Mapping[str, datetime]) -> list[indexing.IndexFailure]:
@@ -400,6 +413,13 @@ def _error_message(error: BaseException, object_id: str) -> str:
         return _job_message(error, "")
     if isinstance(error, (ImportFailed, database.TablesMissingError)):
         return str(error)
+    if isinstance(error, TimeLimitError):
+        minutes = round(RECORD_TIME / 60)
+        words = (
+            f"Its import was ended after {minutes} minutes, and the dataset is as it was. The next job tries "
+            "again. If it fails too, ask the publisher whether the record is as large as it should be"
+        )
+        return HarvestMessage(words, MessageCode.TOOK_TOO_LONG, minutes=minutes)
     if isinstance(error, tk.ValidationError):
         summary = error.error_summary or error.error_dict
         refused = "; ".join(f"{key}: {value}" for key, value in summary.items())

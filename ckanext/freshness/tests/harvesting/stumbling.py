@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import ckan.plugins as p
@@ -22,6 +23,8 @@ class StumblingPlugin(p.SingletonPlugin):
         self.documents: Counter[str] = Counter()
         self.unindexable: set[str] = set()
         """Titles of datasets whose documents Solr is to refuse."""
+        self.during: dict[str, Callable[[], object]] = {}
+        """What else happens while a dataset is written, once for each title."""
         self.cancels_statement = False
         """Fail by a statement that PostgreSQL cancels: an OperationalError, as a deadlock is."""
 
@@ -41,6 +44,8 @@ class StumblingPlugin(p.SingletonPlugin):
         return pkg_dict
 
     def _stumble(self, times: Counter[str], title: str) -> None:
+        if times is not self.documents and title in self.during:
+            self.during.pop(title)()
         if times[title] > 0:
             times[title] -= 1
             if self.cancels_statement:

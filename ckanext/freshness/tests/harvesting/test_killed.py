@@ -233,7 +233,7 @@ def harvest_order(job_id: str) -> list[str]:
     return [one.lower().replace(" ", "-") for one in (title, *page)]
 
 
-def in_a_thread(work: Callable[[], None]) -> threading.Thread:
+def in_a_thread(work: Callable[[], object]) -> threading.Thread:
     """Call a function as another consumer would, with a database session of its own."""
 
     def alone() -> None:
