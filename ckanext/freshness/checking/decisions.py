@@ -184,7 +184,8 @@ class Attempt(NamedTuple):
     :ivar at: end of the check, aware
     :ivar status: of the last answer; None if there was none
     :ivar reason: why there was no answer, a value of :class:`..web.errors.FailureReason`, or
-        ``format`` or ``landing page`` if the answer was of no use; else None
+        ``format``, ``landing page`` or ``error text`` if the answer was of no use, or :data:`UNOPENED`; else
+        None
     :ivar words: the failure in words for people, without secrets; None if there was none
     :ivar received: bytes of the body
     :ivar seconds: of the last request, without waiting in our own queues

@@ -27,6 +27,7 @@ from .answers import (
     wall_of_page,
 )
 from .decisions import (
+    UNOPENED,
     Attempt,
     CheckResult,
     Decision,
@@ -298,7 +299,7 @@ class HdxCheck:
             resource.memory, headers, self._first_digest, hashed.digest, step.modified
         )
         if step.outcome is Outcome.UNCONFIRMED:
-            return _Judged(step, "could be opened at only one of two downloads")
+            return _Judged(step, "could be opened at only one of two downloads", UNOPENED)
         return _Judged(_with_kind(step, resource, hashed, mismatch), is_hashed=True)
 
     def _without_confirmation(self, resource: ResourceToCheck, step: Decision) -> Decision:

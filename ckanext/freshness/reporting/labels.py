@@ -139,7 +139,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         Outcome.NOT_MODIFIED.value: N_("The server says that the file has not changed."),
         Outcome.HEADER.value: N_("The server says that the file has changed."),
         Outcome.SAME_HASH.value: N_("The file is the same as before."),
-        Outcome.FIRST_HASH.value: N_("The file was read for the first time."),
+        Outcome.FIRST_HASH.value: N_("The file was read. There is nothing to compare it with yet."),
         Outcome.REPEAT_HASH.value: N_("The file is the same as an earlier one."),
         Outcome.CHANGED.value: N_("The file has changed since the previous check."),
         Outcome.API.value: _API,
@@ -203,7 +203,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
     "found": {
         "unchanged": N_("Not changed"),
         "changed": N_("Changed"),
-        "first": N_("Read for the first time"),
+        "first": N_("Read, with nothing to compare yet"),
         "undetectable": N_("Changes can't be detected"),
         "blocked": N_("Couldn't be checked"),
         "failed": N_("Failed"),
@@ -318,6 +318,9 @@ REASONS = {
     # Reasons that are not a failed request
     "format": N_("The server sent something else instead of the file, such as a web page."),
     "error text": N_("The server sent a text that may be an error message instead of the file."),
+    "unopened": N_(
+        "The file could be opened at only one of two downloads. The next check shows whether it has changed."
+    ),
     "landing page": N_("The link leads to a web page, perhaps with the file to download there."),
 }
 """Sentences by the reason that is stored with a check."""

@@ -19,7 +19,7 @@ from .. import settings
 from ..aging.messages import NN_
 from ..checking import check_rows, formats, selection
 from ..checking.checkers import checked_elsewhere
-from ..checking.decisions import Outcome
+from ..checking.decisions import UNOPENED, Outcome
 from ..checking.selection import SelectionReason, SelectionRules
 from ..ckan_adapter import database
 from ..ckan_adapter.core import model
@@ -262,7 +262,7 @@ def explanation(
         return label("not checked", never)
     if not attempts:
         return str(tk._("One of the next nightly runs checks it."))
-    if state == "unchecked":
+    if state == "unchecked" or attempts[0].get("reason") == UNOPENED:
         return labels.link_problem(attempts[0])
     return label("outcome", attempts[0]["outcome"])
 

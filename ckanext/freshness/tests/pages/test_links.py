@@ -289,6 +289,34 @@ def host() -> Iterator[FileHost]:
         yield server
 
 
+@pytest.mark.parametrize(
+    ("check", "sentence"),
+    [
+        (
+            (Outcome.UNCONFIRMED, {"status": 200, "reason": "unopened"}),
+            "Link works. The file could be opened at only one of two downloads. The next check shows whether "
+            "it has changed.",
+        ),
+        (
+            (Outcome.CANNOT_TELL, {"status": 200, "reason": "error text"}),
+            "Couldn't be checked. The server sent a text that may be an error message instead of the file.",
+        ),
+        (
+            (Outcome.FIRST_HASH, {"status": 200}),
+            "Link works. The file was read. There is nothing to compare it with yet.",
+        ),
+    ],
+)
+def test_files_that_say_little(
+    read: Read, world: dict[str, Any], check: Check, sentence: str
+) -> None:
+    dataset = make(f"{check[0].name.lower()}", [{}])
+    check_rows.sync(NOW, {"dataset"})
+    write(dataset["resources"][0], [check])
+    (card,) = cards(read(page_of(dataset["name"]))).values()
+    assert card.startswith(sentence)
+
+
 def test_each_outcome_and_failure_has_its_sentence() -> None:
     assert all(labels.label("outcome", outcome.value).endswith(".") for outcome in Outcome)
     assert {one.value for one in FailureReason} <= labels.REASONS.keys()

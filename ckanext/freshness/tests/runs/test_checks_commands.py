@@ -52,7 +52,7 @@ def test_what_is_printed(dataset: dict[str, Any], check: Invoke) -> None:
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
     first = lines.index("Checked 3 resources, 1 with an error")
-    found = ["       2  Read for the first time", "       1  Failed"]
+    found = ["       2  Read, with nothing to compare yet", "       1  Failed"]
     assert lines[first:] == [lines[first], *found]
     (run,) = helpers.call_action("freshness_run_list")
     assert run["checked"] == 3 and run["ended_at"] and not run["error"]
