@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from babel.messages import setuptools_frontend as babel
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
@@ -24,16 +26,48 @@ class BuildWithTranslations(build_py):
         super().run()
 
 
+EXTRACTORS = [
+    ("**/tests/**", "ignore", None),
+    ("**.py", "python", None),
+    ("**.js", "javascript", None),
+    ("**/templates/**.html", "ckan.lib.extract:extract_ckan", None),
+    ("**/templates/**.txt", "ckan.lib.extract:extract_ckan", None),
+]
+PACKAGES = {
+    "ckanext-freshness": "ckanext/freshness",
+    "ckanext-iati_harvester": "ckanext/freshness_iati",
+}
+"""The packages with texts, by the domain of their translations, which CKAN derives from the plugin's name."""
+
+
+def for_each_package(command: type[Any]) -> type[Any]:
+    """Return one of Babel's commands that does its work for each package; its options name it by braces."""
+
+    def finalize_options(self: Any) -> None:
+        """Leave the options as they were given."""
+
+    def run(self: Any) -> None:
+        given = dict(vars(self))
+        for domain, package in PACKAGES.items():
+            vars(self).update(
+                {
+                    key: value.format(domain=domain, package=package)
+                    if isinstance(value, str)
+                    else value
+                    for key, value in given.items()
+                }
+            )
+            self.distribution.message_extractors = {package: EXTRACTORS}
+            command.finalize_options(self)
+            command.run(self)
+
+    return type(command.__name__, (command,), {"finalize_options": finalize_options, "run": run})
+
+
 setup(
-    cmdclass={"build_py": BuildWithTranslations},
-    install_requires=requirements(),
-    message_extractors={
-        "ckanext": [
-            ("**/tests/**", "ignore", None),
-            ("**.py", "python", None),
-            ("**.js", "javascript", None),
-            ("**/templates/**.html", "ckan.lib.extract:extract_ckan", None),
-            ("**/templates/**.txt", "ckan.lib.extract:extract_ckan", None),
-        ],
+    cmdclass={
+        "build_py": BuildWithTranslations,
+        **{name: for_each_package(command) for name, command in babel.COMMANDS.items()},
     },
+    install_requires=requirements(),
 )

@@ -67,7 +67,7 @@ def ensure_ckan(layout: Layout, series: str) -> Path:
     overrides = root / "stack" / "overrides.txt"
     ours = [root / name for name in ("setup.cfg", "setup.py", "pyproject.toml")]
     # The installation compiles the translations.
-    translations = sorted((root / "ckanext" / "freshness" / "i18n").glob("*/LC_MESSAGES/*.po"))
+    translations = sorted((root / "ckanext").glob("*/i18n/*/LC_MESSAGES/*.po"))
     stamp = _Stamp(venv, [*files, overrides, *ours, *translations])
     with exclusive(venv.with_suffix(".lock"), f"it installs CKAN {series}"):
         if stamp.fresh() and all(path.with_suffix(".mo").exists() for path in translations):

@@ -52,7 +52,7 @@ GROUPS: dict[str, click.Command] = {
     "iati": iati,
 }
 """Our commands of ``ckan`` and ckanext-harvest's; CKAN's own are CKAN's business."""
-FOREIGN_GROUPS = {"config", "db", "jobs", "search-index"}
+FOREIGN_GROUPS = {"config", "db", "generate", "jobs", "search-index"}
 OPTION = re.compile(r"\bckanext\.freshness(?:\.[a-z_]+)+\b")
 
 

@@ -20,11 +20,16 @@ from ckanext.freshness.reporting.harvests import HARVEST_WORDS
 from ckanext.harvest.model import UPDATE_FREQUENCIES
 
 ROOT = Path(__file__).parents[3]
-I18N = ROOT / "ckanext" / "freshness" / "i18n"
-TEMPLATE = I18N / "ckanext-freshness.pot"
-LOCALES = sorted(path.name for path in I18N.iterdir() if path.is_dir())
+TEMPLATES = sorted((ROOT / "ckanext").glob("*/i18n/*.pot"))
+TEMPLATE = ROOT / "ckanext" / "freshness" / "i18n" / "ckanext-freshness.pot"
+FILES = sorted((ROOT / "ckanext").glob("*/i18n/*/LC_MESSAGES/*.po"))
 
 Texts = dict[Any, Any]
+
+
+def named(file: Path) -> str:
+    """Name a translation in the ids of tests."""
+    return f"{file.stem}-{file.parts[-3]}"
 
 
 def catalogue(path: Path) -> Catalog:
@@ -35,10 +40,6 @@ def catalogue(path: Path) -> Catalog:
 def messages(catalog: Catalog) -> list[Message]:
     """All but the header."""
     return [message for message in catalog if message.id]
-
-
-def file_of(locale: str, suffix: str) -> Path:
-    return I18N / locale / "LC_MESSAGES" / f"ckanext-freshness.{suffix}"
 
 
 def texts(catalog: Catalog) -> Texts:
@@ -52,15 +53,17 @@ def plain(text: Any) -> Any:
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="about a git checkout")
 def test_the_template_has_all_texts_of_now(tmp_path: Path) -> None:
-    made = tmp_path / "made.pot"
+    made = f"{tmp_path}/{{domain}}.pot"
     command = [sys.executable, "setup.py", "-q", "extract_messages", f"--output-file={made}"]
     done = subprocess.run(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     assert done.returncode == 0, done.stdout
-    assert texts(catalogue(TEMPLATE)).keys() == texts(catalogue(made)).keys(), (
-        "run: python setup.py extract_messages update_catalog"
-    )
+    assert {path.name for path in TEMPLATES} == {path.name for path in tmp_path.iterdir()}
+    for path in TEMPLATES:
+        assert texts(catalogue(path)).keys() == texts(catalogue(tmp_path / path.name)).keys(), (
+            "run: python setup.py extract_messages update_catalog"
+        )
 
 
 def test_the_tables_of_words_are_in_the_template() -> None:
@@ -107,18 +110,19 @@ def test_the_texts_of_ckanext_harvest_are_ours_or_those_of_ckan() -> None:
 
 
 def test_there_is_a_translation() -> None:
-    assert {"de", "es", "fr"} <= set(LOCALES)
+    for template in TEMPLATES:
+        assert {"de", "es", "fr"} <= {path.name for path in template.parent.iterdir()}
 
 
-@pytest.mark.parametrize("locale", LOCALES)
-def test_a_translation_is_complete(locale: str) -> None:
-    wanted = texts(catalogue(TEMPLATE))
-    translated = catalogue(file_of(locale, "po"))
+@pytest.mark.parametrize("file", FILES, ids=named)
+def test_a_translation_is_complete(file: Path) -> None:
+    wanted = texts(catalogue(file.parents[2] / f"{file.stem}.pot"))
+    translated = catalogue(file)
     assert texts(translated).keys() == wanted.keys()
     for message in messages(translated):
         string = plain(message.string)
         strings = (string,) if isinstance(string, str) else string
-        assert all(strings), f"{locale} lacks: {message.id}"
+        assert all(strings), f"{file} lacks: {message.id}"
         assert not message.fuzzy, message.id
         assert not list(message.check(translated)), message.id
         forms = (message.id,) if isinstance(message.id, str) else tuple(message.id)
@@ -129,7 +133,8 @@ def test_a_translation_is_complete(locale: str) -> None:
 
 def test_german_datasets_need_no_people() -> None:
     """ "Datensätze brauchen Sie" says the opposite of what is meant."""
-    strings = texts(catalogue(file_of("de", "po"))).values()
+    german = [path for path in FILES if path.parts[-3] == "de"]
+    strings = [one for path in german for one in texts(catalogue(path)).values()]
     assert not [one for one in strings if re.search(r"Daten\w+ brauch(t|en) Sie\b", str(one))]
 
 
@@ -138,8 +143,8 @@ def braces(text: str) -> set[str]:
     return set(re.findall(r"\{(\w*)\}", text))
 
 
-@pytest.mark.parametrize("locale", LOCALES)
-def test_a_translation_is_compiled(locale: str) -> None:
-    with file_of(locale, "mo").open("rb") as file:
-        compiled = read_mo(file)
-    assert texts(compiled) == texts(catalogue(file_of(locale, "po")))
+@pytest.mark.parametrize("file", FILES, ids=named)
+def test_a_translation_is_compiled(file: Path) -> None:
+    with file.with_suffix(".mo").open("rb") as binary:
+        compiled = read_mo(binary)
+    assert texts(compiled) == texts(catalogue(file))
