@@ -161,9 +161,7 @@ def _withdraw(context: dict[str, Any], package_id: str, date: str | None) -> Non
         # Release the lock.
         model.Session.commit()
         if date and date > newest:
-            words = tk._(
-                "This can no longer be undone: an hour has passed, or it is undone already."
-            )
+            words = tk._("This can no longer be undone: it is undone already.")
         elif newest:
             words = tk._("The data have been confirmed again since then. That confirmation stays.")
         else:

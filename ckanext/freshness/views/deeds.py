@@ -16,9 +16,6 @@ from ..runs import requested
 from ..status import frequencies
 from .responses import may, user_context
 
-Undo = Mapping[str, str] | None
-"""The values that undo something; None if nothing needs to be undone."""
-
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -67,29 +64,31 @@ def subject(id: str) -> Subject:
 class Deed:
     """Something that is done with a dataset or a link.
 
-    :ivar do: does it with the values of the button and of the form
+    :ivar do: does it with the values of the button and of the form; doing it twice does no harm. It returns
+        the date of a confirmation, which can be undone.
     :ivar one: what happened to one row, marked for translation
     :ivar many: the same of several, in both forms
-    :ivar undo: undoes it, if it can be undone
     """
 
-    do: Callable[[Subject, Mapping[str, str]], Undo]
+    do: Callable[[Subject, Mapping[str, str]], str | None]
     one: str
     many: tuple[str, str]
-    undo: Callable[[Subject, Mapping[str, str]], object] | None = None
 
 
 def _action(name: str, **data: Any) -> Any:
     return tk.get_action(name)(dict(user_context()), data)
 
 
-def _confirm(subject: Subject, given: Mapping[str, str]) -> Undo:
+def _confirm(subject: Subject, given: Mapping[str, str]) -> str:
     shown = _action("freshness_confirm", id=subject.package.id)
-    return {"date": shown["confirmation"]["date"]}
+    return str(shown["confirmation"]["date"])
 
 
-def _unconfirm(subject: Subject, before: Mapping[str, str]) -> None:
-    _action("freshness_confirm", id=subject.package.id, withdraw=True, date=before["date"])
+def _undo(subject: Subject, given: Mapping[str, str]) -> None:
+    # Without its date, a later confirmation would be withdrawn in its place.
+    if not given["date"]:
+        raise tk.ValidationError({"date": [tk._("Tick the rows first.")]})
+    _action("freshness_confirm", id=subject.package.id, withdraw=True, date=given["date"])
 
 
 ANY = "*"
@@ -129,7 +128,11 @@ DEEDS = {
         _confirm,
         N_("You confirmed that {title} is still accurate."),
         NN_("{count} dataset was confirmed.", "{count} datasets were confirmed."),
-        _unconfirm,
+    ),
+    "undo": Deed(
+        _undo,
+        N_("Undone: {title} is as before."),
+        NN_("Undone: {count} row is as before.", "Undone: {count} rows are as before."),
     ),
     "frequency": Deed(
         _set_frequency,

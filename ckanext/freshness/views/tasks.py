@@ -1,4 +1,4 @@
-"""The worklist, and requests of editors who work in a list, with one row or all ticked rows, and who undo it.
+"""The worklist, and requests of editors who work in a list, with one row or all ticked rows.
 
 Each list is one form. Its buttons say what is done, and with which row; without a row, it is done with all
 ticked ones. htmx swaps the row. Otherwise the list is shown again as it was, below a line that says what
@@ -7,31 +7,24 @@ happened.
 
 from __future__ import annotations
 
-import json
-import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl
 
 import ckan.plugins.toolkit as tk
-import redis
 from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 
 from ..aging.frequency import Frequency, parse
-from ..aging.messages import N_, NN_
-from ..ckan_adapter.core import connect_to_redis, model
-from ..ckan_adapter.database import locked
+from ..ckan_adapter.core import model
 from ..dates import utc_now
 from ..reporting import harvests, labels, links, report_tables
 from ..reporting import worklist as tasks
 from ..reporting.tables import Context, DatasetTable, Row
 from ..runs import requested
 from ..status import frequencies
-from .deeds import DEEDS, LISTS, Subject, subject
+from .deeds import DEEDS, LISTS, Deed, Subject, subject
 from .report import with_error_pages
 from .responses import (
     FORMATS,
@@ -54,8 +47,6 @@ MOST = 50
 """Rows to work on at once: those of a page."""
 _POLLS = 40
 """Requests for the result of a check, one every three seconds."""
-_UNDOABLE = timedelta(hours=1)
-CSRF_FIELD = "_csrf_token"
 
 _PAGES = {"mine": "freshness_worklist.read", "dataset": "freshness_dataset.read"}
 """The pages with lists that are no tables of the report."""
@@ -143,11 +134,9 @@ def count_again(response: Response) -> Response:
 
 @task_pages.route("/freshness/tasks", methods=["POST"])
 def act() -> ResponseReturnValue:
-    """Do with one row or with all ticked ones what the pressed button says, or undo it."""
+    """Do with one row or with all ticked ones what the pressed button says."""
     form, place = tk.request.form, _place()
     name, wanted, declared, id = (*form.get("do", "").split(":", 3), "", "", "")[:4]
-    if name == "undo":
-        return _undo(place, wanted)
     given = {key: form.get(key, "") for key in ("wanted", "reason", "until")}
     given |= {"wanted": wanted or given["wanted"], "declared": declared}
     every = form.get("rows", "").split()
@@ -155,65 +144,40 @@ def act() -> ResponseReturnValue:
     deed = DEEDS.get(name)
     if deed is None or not ids:
         raise tk.ValidationError({"id": [tk._("Tick the rows first.")]})
-    token = _token_of_form()
-    # A second click waits for the first one, and gets its answer.
-    with locked(f"task-{token}"):
-        known = _recall(token)
-        if known is None:
-            done, refused = _with_each(ids, lambda about: deed.do(about, given))
-            if id and done and name == "check" and is_htmx():
-                return _checking(place, done[0][0], 1)
-            before = {about.id: undo for about, undo in done if undo}
-            answer: dict[str, Any] = {"is_refused": bool(refused)}
-            if id and done:
-                about = done[0][0]
-                answer |= {"text": _said(deed.one, about, given["wanted"])}
-                answer |= {"about": about.title, "id": about.id}
-            else:
-                answer["text"] = (
-                    next(iter(refused)) if id else _said_of_many(deed.many, done, refused)
-                )
-            answer["token"] = token if before else None
-            known = {"do": name, "before": before, "answer": answer}
-            if not _remember(token, known):
-                answer["token"] = None
-    return _answer(place, **known["answer"])
-
-
-def _undo(place: Place, token: str) -> ResponseReturnValue:
-    known = _recall(token, forget=True)
-    if known is None:
-        words = tk._("This can no longer be undone: an hour has passed, or it is undone already.")
-        raise tk.ValidationError({"undo": [words]})
-    before, undo = known["before"], DEEDS[known["do"]].undo
-    if undo is None:
-        raise AssertionError("only what can be undone is remembered with its values before")
-    done, refused = _with_each(list(before), lambda about: undo(about, before[about.id]))
-    if len(before) > 1:
-        text = _said_of_many(_UNDONE, done, refused)
-    elif done and is_htmx() and (row := place.row(done[0][0])):
-        return _with_news(row)
+    done, refused = _with_each(ids, deed, given)
+    if not id:
+        text, about = _said_of_many(deed.many, done, refused), None
+    elif done:
+        about = done[0][0]
+        if is_htmx() and name == "check":
+            return _checking(place, about, 1)
+        if is_htmx() and name == "undo" and (row := place.row(about)):
+            return _with_news(row)
+        text = _said(deed.one, about, given["wanted"])
     else:
-        text = next(iter(refused), None) or _said(N_("Undone: {title} is as before."), done[0][0])
-    return _answer(place, text=text, is_refused=bool(refused))
+        text, about = next(iter(refused)), None
+    undo = [f"{about.id}{_OF_DATE}{date}" for about, date in done if date]
+    return _answer(place, about, text=text, undo=undo, is_refused=bool(refused))
 
 
-_UNDONE = NN_("Undone: {count} row is as before.", "Undone: {count} rows are as before.")
-_Done = list[tuple[Subject, Any]]
+_OF_DATE = "@"
+"""Between the id of a row and the date of the confirmation that is to be undone."""
+_Done = list[tuple[Subject, str | None]]
 _Refused = dict[str, list[str]]
 """Titles of rows by the reason why nothing was done with them."""
 
 
-def _with_each(ids: list[str], do: Callable[[Subject], Any]) -> tuple[_Done, _Refused]:
+def _with_each(ids: list[str], deed: Deed, given: Mapping[str, str]) -> tuple[_Done, _Refused]:
     """Do something with each row; return what succeeded, and what did not and why."""
     done: _Done = []
     refused: _Refused = {}
-    for id in list(dict.fromkeys(ids))[:MOST]:
+    for row in list(dict.fromkeys(ids))[:MOST]:
         title = None
+        id, _, date = row.partition(_OF_DATE)
         try:
             about = subject(id)
             title = about.title
-            done.append((about, do(about)))
+            done.append((about, deed.do(about, {**given, "date": date})))
         except (tk.ValidationError, tk.NotAuthorized) as error:
             model.Session.rollback()
             reason = error_text(error) if isinstance(error, tk.ValidationError) else str(error)
@@ -239,18 +203,18 @@ def _said_of_many(words: tuple[str, str], done: _Done, refused: _Refused) -> str
     return " ".join(said)
 
 
-def _answer(place: Place, *, id: str | None = None, **values: Any) -> ResponseReturnValue:
+def _answer(place: Place, about: Subject | None, **values: Any) -> ResponseReturnValue:
     """Say what happened in place of the row, or above the list.
 
-    :param id: of the row, near which the list is then shown; None if it was not one row
+    :param about: the row, near which the list is then shown; None if it was not one row
     :param values: of the template
     """
     if is_htmx():
-        return _with_news(place.message(**values))
+        return _with_news(place.message(about=about and about.title, **values))
     shown = {**values, "list": place.name, "back": place.args}
     flash = tk.h.flash_error if values["is_refused"] else tk.h.flash_success
     flash(render("freshness/snippets/task_flash.html", shown), allow_html=True)
-    return place.again(_next_row(id) if id else None)
+    return place.again(_next_row(about.id) if about else None)
 
 
 def _with_news(part: str) -> Response:
@@ -286,47 +250,6 @@ def _checking(place: Place, about: Subject, polls: int) -> ResponseReturnValue:
         result = tk._("Checked just now: {result}").format(result=state)
     said = place.row(about, result) or place.message(f"{about.title}: {state}.", id=about.id)
     return _with_news(said)
-
-
-# A cookie session has no room for the undo of many rows.
-
-
-def _key(token: str) -> str:
-    return f"ckan:{tk.config['ckan.site_id']}:freshness:undo:{tk.current_user.id}:{token}"
-
-
-def _token_of_form() -> str:
-    """Return the name of what is done: the same for the same form that is sent twice.
-
-    Each page that CKAN makes has another CSRF token. htmx sends a button only once, and may send it again
-    after an undo.
-    """
-    form = tk.request.form
-    if is_htmx() or CSRF_FIELD not in form:
-        return secrets.token_urlsafe(12)
-    return sha256(json.dumps(sorted(form.items(multi=True))).encode()).hexdigest()
-
-
-def _remember(token: str, done: dict[str, Any]) -> bool:
-    """Keep what was done, to undo it; return whether Redis does so."""
-    try:
-        connect_to_redis().set(_key(token), json.dumps(done), ex=_UNDOABLE)
-    except redis.exceptions.RedisError:
-        return False
-    return True
-
-
-def _recall(token: str, *, forget: bool = False) -> dict[str, Any] | None:
-    """Return what was done; None if it was not, or is undone, or an hour has passed since."""
-    try:
-        with connect_to_redis().pipeline() as pipe:
-            pipe.get(_key(token))
-            if forget:
-                pipe.delete(_key(token))
-            found = pipe.execute()[0]
-    except redis.exceptions.RedisError:
-        return None
-    return json.loads(found) if found else None
 
 
 worklist = Blueprint("freshness_worklist", __name__)

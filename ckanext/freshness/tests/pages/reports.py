@@ -247,7 +247,8 @@ def text_of(page: Any) -> str:
     return " ".join(page.get_text(" ").split())
 
 
-def undo(page: Any) -> str:
-    """Return the value of the button that undoes what was just done."""
+def undo(page: Any) -> dict[str, str]:
+    """Return the button that undoes what was just done, and the rows of its form."""
     (button,) = (one for one in page.select("button[name=do]") if text_of(one).startswith("Undo"))
-    return str(button["value"])
+    rows = button.parent.select("[name=rows], [name=all]")
+    return {field["name"]: str(field["value"]) for field in (button, *rows)}

@@ -145,7 +145,7 @@ def test_confirm_and_undo(post: Post, read: Read, *, htmx: bool) -> None:
     of_another_tab = undo(post(confirm, "editor", **here))
     assert name not in tasks(read("/freshness/mine", "editor"))["update"]
     assert facts(name)["status"] == "fresh"
-    undone = post(undo(page), "editor", **here)
+    undone = post(who="editor", **undo(page), **here)
     assert facts(name) == before
     if htmx:
         # The row is back.
@@ -154,7 +154,7 @@ def test_confirm_and_undo(post: Post, read: Read, *, htmx: bool) -> None:
         assert f"Undone: {name} is as before." in words(undone)
         assert name in tasks(undone)["update"]
     for button in (undo(page), of_another_tab):
-        assert "This can no longer be undone" in words(post(button, "editor", **here))
+        assert "This can no longer be undone" in words(post(who="editor", **button, **here))
 
 
 def test_two_editors_confirm(post: Post, world: dict[str, dict[str, Any]]) -> None:
@@ -164,16 +164,15 @@ def test_two_editors_confirm(post: Post, world: dict[str, dict[str, Any]]) -> No
     mine = undo(post(confirm, "editor"))
     # Dates of confirmations have no fractions: two of the same second would be one.
     with time_machine.travel(datetime.now(timezone.utc) + timedelta(seconds=10)):
-        theirs = undo(post(confirm, "colleague"))
-        assert "This can no longer be undone" in words(post(theirs, "editor"))
-        refused = post(mine, "editor")
+        post(confirm, "colleague")
+        refused = post(who="editor", **mine)
         shown = call_action("freshness_show", id="shared")
     assert "confirmed again since then" in words(refused)
     author = world["colleague"]["fullname"]
     assert (shown["status"], shown["confirmation"]["author"]) == ("fresh", author)
     # Undo brings a colleague's confirmation back as it was.
     with time_machine.travel(datetime.now(timezone.utc) + timedelta(minutes=5)):
-        post(undo(post(confirm, "editor")), "editor")
+        post(who="editor", **undo(post(confirm, "editor")))
     assert call_action("freshness_show", id="shared")["confirmation"] == shown["confirmation"]
 
 
@@ -218,7 +217,7 @@ def test_work_on_all_ticked_rows_and_undo(post: Post) -> None:
             "woods",
         }
         if do == "confirm:::":
-            assert "Undone: 3 rows are as before." in words(post(undo(page), "editor"))
+            assert "Undone: 3 rows are as before." in words(post(who="editor", **undo(page)))
             assert {name: facts(name) for name in before} == before
     assert model.Package.get("removed").state == "deleted"
 
