@@ -337,7 +337,8 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
     is_listed = _is_listed(seen)
     if seen is not None and is_listed and seen.outcome is ReadOutcome.PRESENT:
         return None
-    since = known.forbidden_since
+    # If its URL answers with the record, it is refused no longer, wherever it is listed.
+    since = None if _answer(seen) is ReadOutcome.PRESENT else known.forbidden_since
     if not known.recognised and not is_listed:
         reason = HarvestMessage(
             f"kept: another harvester called it {known.guid!r}, which names no record of this source; "
@@ -354,7 +355,7 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
             reason = HarvestMessage(words, MessageCode.CONTAINER_NOT_READ)
             return AbsentRecord(known, False, reason, since)
     if seen is None or not is_listed:
-        return _decide_unlisted(known, _answer(seen), crawl)
+        return _decide_unlisted(known, _answer(seen), since, crawl)
     if seen.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
         return _decide_refused(known, seen.outcome, crawl)
     return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), since)
@@ -363,15 +364,18 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
 _NOT_READ = "kept: listed, but could not be read", MessageCode.NOT_READ
 
 
-def _decide_unlisted(known: KnownRecord, answer: ReadOutcome | None, crawl: _Crawl) -> AbsentRecord:
+def _decide_unlisted(
+    known: KnownRecord, answer: ReadOutcome | None, since: datetime | None, crawl: _Crawl
+) -> AbsentRecord:
     """Decide about a record that no container lists.
 
     :param answer: what its own URL answered; None if it was not requested.
+    :param since: since when it has been refused.
     """
     containers = crawl.containers
     if answer is ReadOutcome.GONE:
         reason = HarvestMessage("its own URL answers 404 or 410: it is gone", MessageCode.GONE)
-        return AbsentRecord(known, True, reason)
+        return AbsentRecord(known, True, reason, since)
     if answer is ReadOutcome.FORBIDDEN and not containers.unreadable:
         return _decide_refused(known, answer, crawl)
     container = next(iter([*containers.unreadable, *containers.unproved]), None)
@@ -380,15 +384,15 @@ def _decide_unlisted(known: KnownRecord, answer: ReadOutcome | None, crawl: _Cra
             f"kept: not listed any more, but {container} could not be read whole and may list it"
         )
         reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED, container=container)
-        return AbsentRecord(known, False, reason, known.forbidden_since)
+        return AbsentRecord(known, False, reason, since)
     if answer is ReadOutcome.PRESENT:
         words = "no longer listed by the source; its own URL still answers"
         reason = HarvestMessage(words, MessageCode.UNLISTED_ANSWERS)
         is_sure = crawl.limits.delete_unlisted and not containers.without_list
-        return AbsentRecord(known, True, reason, needs_approval=not is_sure)
+        return AbsentRecord(known, True, reason, since, needs_approval=not is_sure)
     reason = HarvestMessage("no longer listed by the source", MessageCode.UNLISTED)
     is_doubtful = crawl.has_many_unasked or bool(containers.without_list)
-    return AbsentRecord(known, True, reason, needs_approval=is_doubtful, wait=LEFT_OUT_AFTER)
+    return AbsentRecord(known, True, reason, since, needs_approval=is_doubtful, wait=LEFT_OUT_AFTER)
 
 
 def _patient(
@@ -413,7 +417,7 @@ def _patient(
         return _waiting(decision, until, since)
     else:
         return decision
-    return AbsentRecord(known, False, reason, known.forbidden_since, since)
+    return replace(decision, delete=False, reason=reason, absent_since=since)
 
 
 def _unhurried(decision: AbsentRecord, now: datetime) -> AbsentRecord:
@@ -428,20 +432,18 @@ def _unhurried(decision: AbsentRecord, now: datetime) -> AbsentRecord:
 
 def _in_use(decision: AbsentRecord, now: datetime) -> AbsentRecord:
     """Return the decision to keep an organisation as long as a dataset of it stays."""
-    known = decision.known
     if not decision.delete:
         return decision
     reason = HarvestMessage("kept: datasets of it are still here", MessageCode.IN_USE)
-    since = known.absent_since or now
-    return AbsentRecord(known, False, reason, known.forbidden_since, since, decision.own_url)
+    since = decision.known.absent_since or now
+    return replace(decision, delete=False, reason=reason, absent_since=since)
 
 
 def _waiting(decision: AbsentRecord, until: datetime, since: datetime) -> AbsentRecord:
     """Return the decision to keep a record that is to be deleted later."""
-    known = decision.known
     words = f"kept: {decision.reason}; to be deleted if it is absent until {utc_words(until)}"
     reason = HarvestMessage(words, MessageCode.ABSENT, date=f"{until:%Y-%m-%d}")
-    return AbsentRecord(known, False, reason, known.forbidden_since, since, decision.own_url)
+    return replace(decision, delete=False, reason=reason, absent_since=since)
 
 
 def _answer(seen: SeenRecord | None) -> ReadOutcome | None:
@@ -477,7 +479,7 @@ def _decide_refused(known: KnownRecord, answer: ReadOutcome, crawl: _Crawl) -> A
         late = words, MessageCode.GONE
         early = "kept: it answers 404 or 410, but is still listed", MessageCode.STILL_LISTED
     if crawl.now - since >= WITHDRAWN_AFTER:
-        return AbsentRecord(known, True, HarvestMessage(*late))
+        return AbsentRecord(known, True, HarvestMessage(*late), since)
     words, code = early
     words += "; gone if a job at least 24 hours from now finds the same"
     return AbsentRecord(known, False, HarvestMessage(words, code), since)

@@ -397,6 +397,16 @@ def test_a_failure_is_no_second_refusal(outcome: ReadOutcome) -> None:
     assert [one.forbidden_since for one in decided.keep] == [since]
 
 
+@pytest.mark.parametrize("unproved", [(), (A,)])
+def test_an_answer_ends_the_refusal_of_a_record_that_no_list_has(unproved: tuple[str, ...]) -> None:
+    since = NOW - timedelta(days=30)
+    for answer, kept in ((ReadOutcome.PRESENT, None), (ReadOutcome.FAILED, since), (None, since)):
+        found = [*HERE, *([] if answer is None else [seen(1, answer)])]
+        limits = BrakeLimits(absent_for=timedelta(days=9), delete_unlisted=True)
+        decided = decide([known(1, forbidden_since=since), *OTHERS], found, (), unproved, limits)
+        assert [one.forbidden_since for one in decided.keep] == [kept], answer
+
+
 @pytest.mark.parametrize(
     ("found", "gone"),
     [
