@@ -23,6 +23,7 @@ from ckanext.freshness.tests.subsets import is_pure
 # No result depends on the speed of the machine. In CI, hypothesis chooses its own profile, which says the same.
 settings.register_profile("whole", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=10)
+settings.register_profile("search", settings.get_profile("whole"), max_examples=1000)
 if settings.get_current_profile_name() == "default":
     settings.load_profile("whole")
 

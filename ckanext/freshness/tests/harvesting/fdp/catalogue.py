@@ -29,6 +29,8 @@ class Catalogue:
         first, *_ = [server.add_catalog(f"c{number}") for number in range(catalogs)]
         self.source_url = server.url if is_root else server.url_of(first)
         self._unjunked: dict[Record, list[Record | str]] = {}
+        self._lasting: dict[Record, tuple[FaultKey, Fault]] = {}
+        """Faults of datasets that no list has."""
 
     # Choosing
 
@@ -93,9 +95,29 @@ class Catalogue:
             if record := self._dataset(dataset):
                 self._unlist(record)
 
+    def hide(self, dataset: int, status: int) -> None:
+        """Take a dataset out of all lists, and let it answer 401 or 403."""
+        if record := self._dataset(dataset):
+            self._unlist(record)
+            self.server.withdraw(record, 401 if status % 2 else 403)
+
+    def mislead(self, dataset: int, how: int) -> None:
+        """Take a dataset out of all lists, and let its URL answer with what tells nothing."""
+        if record := self._dataset(dataset):
+            self._unlist(record)
+            names = ("HTML", "to the root", "elsewhere", "503", "another record", "empty")
+            key = self.key(record.path)
+            self._lasting[record] = key, FAULTS[names[how % len(names)]](self, record.path)
+            self.server.faults.update(self._lasting.values())
+
+    def _end_fault(self, record: Record | str) -> None:
+        if isinstance(record, Record) and (lasting := self._lasting.pop(record, None)):
+            self.server.faults.pop(lasting[0], None)
+
     def bring_back(self, dataset: int, catalog: int) -> None:
         """Publish a dataset, and list it if no container does."""
         if record := self._dataset(dataset, is_there=False):
+            self._end_fault(record)
             self.server.publish(record)
             if not self._is_there(record):
                 self.server.list_also(record, self._container(catalog))
@@ -195,6 +217,8 @@ class Catalogue:
         listed = list(record.listing(Kind.DATASET))
         if kept := self._unjunked.pop(record, None):
             record.children[Kind.DATASET] = kept
+            for child in kept:
+                self._end_fault(child)
         elif listed:
             self._unjunked[record] = listed
             junk: list[Record | str] = [f"{base}/{number}" for number in range(len(listed))]
@@ -230,12 +254,14 @@ class Catalogue:
         self.server.faults[self.key(target)] = FAULTS[name](self, target)
 
     def break_record(self, name: str, dataset: int) -> None:
-        if record := self._dataset(dataset):
+        """Let a fault strike a dataset, whether or not it is there."""
+        if record := self._dataset(dataset, is_there=dataset % 2 == 0):
             self.server.faults[self.key(record.path)] = FAULTS[name](self, record.path)
 
     def repair(self) -> None:
-        """End all faults of the server."""
+        """End all faults of the server, except those of datasets that no list has."""
         self.server.faults.clear()
+        self.server.faults.update(self._lasting.values())
         self.server.layout.total_off = 0
 
 
@@ -247,7 +273,7 @@ CHANGES: Mapping[str, Change] = {
         *("publish", "draft", "edit", "delete", "unlist", "bring back", "withdraw", "vanish"),
         *("list also", "move", "rename", "respell", "add catalog", "drop catalog"),
         *("restore catalog", "refuse catalog", "publish container", "resize", "insert biobank"),
-        *("name graph", "list junk"),
+        *("name graph", "list junk", "hide", "mislead"),
     )
 }
 
@@ -290,6 +316,7 @@ FAULTS: Mapping[str, Callable[[Catalogue, str], Fault]] = {
     "empty": lambda _, __: faults.empty(),
     "HTML": lambda _, __: faults.html("text/turtle"),
     "other RDF": lambda _, __: faults.Body(b"<http://a> <http://b> <http://c> ."),
+    "elsewhere": lambda _, __: faults.Redirect("http://127.0.0.77:9/login"),
     "to the root": lambda catalogue, _: faults.Redirect(catalogue.server.url or "/"),
     "another record": lambda catalogue, _: faults.Another(
         target=(catalogue._dataset(0) or catalogue.server.root).path

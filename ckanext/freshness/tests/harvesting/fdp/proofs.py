@@ -19,6 +19,7 @@ from ckanext.freshness.tests.servers.fdp_paging import Paging
 _BELOW = (Kind.CATALOG, Kind.BIOBANK)
 
 WITHDRAWN_AFTER = timedelta(hours=24)
+LEFT_OUT_AFTER = timedelta(hours=20)
 
 
 def identity(url: str, server: FdpServer) -> str:
@@ -38,6 +39,8 @@ class Container:
     members: frozenset[str]
     """The identities of the datasets that it lists."""
     is_readable: bool
+    has_open_end: bool
+    """Its last page is full, and says nothing of being the last one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,6 +96,8 @@ class Moment:
 
 def _container(server: FdpServer, record: Record, catalog: str) -> Container:
     page = server.renderer.own_page(record, 1)
+    is_bare = server.layout.paging is Paging.BARE_LINK
+    last = page and server.renderer.own_page(record, page.last)
     pages = range(2, page.last + 1) if page is not None else ()
     path = record.path or "/"
     return Container(
@@ -104,6 +109,9 @@ def _container(server: FdpServer, record: Record, catalog: str) -> Container:
             for child in record.listing(Kind.DATASET)
         ),
         record.state is State.PUBLISHED,
+        bool(
+            page and last and is_bare and len(last.children) == len(page.children) and page.last > 1
+        ),
     )
 
 
@@ -135,10 +143,12 @@ class Evidence:
             elif status == 200:
                 continue
             self._statuses[identity(target, self.server)] = status
-            if isinstance(one.fault, Redirect):
+            if isinstance(one.fault, Redirect) and str(one.fault.to) == (self.server.url or "/"):
                 redirected.append(target)
-        for target in redirected:  # to the root
-            self._statuses[identity(target, self.server)] = self._statuses.get("", 302)
+        for target in redirected:
+            # The root does not describe the record.
+            status = self._statuses.get("", 302)
+            self._statuses[identity(target, self.server)] = 302 if status == 200 else status
 
     def status(self, dataset: str) -> int | None:
         """Return the last answer of a record's own URL; None if it gave none, or a wrong one."""
@@ -192,23 +202,39 @@ class Evidence:
 
 
 @dataclasses.dataclass
-class Refusals:
-    """Since when records have answered 401, 403, 404 or 410 to complete gathers, by identity."""
+class History:
+    """What earlier gathers found, by identity.
 
-    since: dict[str, datetime] = dataclasses.field(default_factory=dict)
+    :ivar refused: since when records have answered 401, 403, 404 or 410
+    :ivar left_out: since when lists that were read whole have left records out
+    """
 
-    def note(self, evidence: Evidence, known: Iterable[str], now: datetime) -> None:
-        """Note the answers of a complete gather."""
+    refused: dict[str, datetime] = dataclasses.field(default_factory=dict)
+    left_out: dict[str, datetime] = dataclasses.field(default_factory=dict)
+
+    def note(self, evidence: Evidence, known: Collection[str], now: datetime) -> None:
+        """Note the answers of a complete gather.
+
+        :param known: the identities of all current records.
+        """
         for one in known:
             status = evidence.status(one)
             if status in (401, 403, 404, 410):
-                self.since.setdefault(one, now)
+                self.refused.setdefault(one, now)
             elif status == 200:
-                self.since.pop(one, None)
+                self.refused.pop(one, None)
+            if evidence.listed_nowhere(one, known):
+                self.left_out.setdefault(one, now)
+            elif evidence.is_listed(one):
+                self.left_out.pop(one, None)
 
-    def last_long(self, dataset: str, now: datetime) -> bool:
+    def was_refused_long(self, dataset: str, now: datetime) -> bool:
         """Return whether a dataset has been refused for a day."""
-        return now - self.since.get(dataset, now) >= WITHDRAWN_AFTER
+        return now - self.refused.get(dataset, now) >= WITHDRAWN_AFTER
+
+    def was_left_out_long(self, dataset: str, now: datetime) -> bool:
+        """Return whether lists have left a dataset out for 20 hours."""
+        return now - self.left_out.get(dataset, now) >= LEFT_OUT_AFTER
 
 
 def proof(
@@ -216,24 +242,32 @@ def proof(
     catalog: str,
     evidence: Evidence,
     known: Mapping[str, str],
-    refusals: Refusals,
+    history: History,
     now: datetime,
+    *,
+    is_released: bool,
 ) -> str | None:
     """Return why a record is gone; None if nothing proves it.
 
     :param catalog: the identity of the record's catalog before the job.
     :param known: the identity of the catalog of each current or new record, by its own.
+    :param is_released: an editor has released its deletion.
     """
     status = evidence.status(dataset)
     if status in (404, 410) and not evidence.is_listed(dataset):
         return f"it answers {status}"
-    if evidence.listed_nowhere(dataset, known):
-        return "no container lists it"
-    if status in (404, 410) and refusals.last_long(dataset, now):
+    if status in (404, 410) and history.was_refused_long(dataset, now):
         return f"it has answered {status} for a day"
-    if status not in (401, 403):
+    if status in (401, 403):
+        neighbours = [one for one, its_catalog in known.items() if its_catalog == catalog]
+        if len(evidence.refused(neighbours)) * 2 > len(neighbours):
+            return None
+        is_proved = history.was_refused_long(dataset, now)
+        return "it has been refused for a day" if is_proved else None
+    if not evidence.listed_nowhere(dataset, known):
         return None
-    neighbours = [one for one, its_catalog in known.items() if its_catalog == catalog]
-    if len(evidence.refused(neighbours)) * 2 > len(neighbours):
-        return None
-    return "it has been refused for a day" if refusals.last_long(dataset, now) else None
+    if is_released:
+        return "no container lists it, and an editor released it"
+    if status != 200 and history.was_left_out_long(dataset, now):
+        return "its URL cannot tell, and no container has listed it for 20 hours"
+    return None
