@@ -14,7 +14,6 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import rq
 from ckan import authz, model
-from ckan.common import config_declaration
 from ckan.exceptions import CkanConfigurationException
 from ckan.lib.jobs import add_queue_name_prefix, get_all_queues, job_from_id
 from ckan.lib.munge import munge_tag, munge_title_to_name
@@ -107,11 +106,6 @@ def forget_validators() -> None:
     extension is loaded, CKAN does not know our validators and does not start.
     """
     clear_validators_cache()
-
-
-def declared_options(prefix: str) -> list[str]:
-    """Return the keys of the declared options that begin with a prefix."""
-    return [key for key in map(str, config_declaration.iter_options()) if key.startswith(prefix)]
 
 
 def declared_fields(package_type: str) -> frozenset[str]:

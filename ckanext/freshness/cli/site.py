@@ -34,7 +34,7 @@ from .sources import preview, release
 def doctor(as_json: bool) -> None:
     """Report what is wrong with this site, and what helps.
 
-    Checks harvests, runs, statuses, copies, mails, options, services and workers. Exits with 1 if it finds
+    Checks harvests, runs, statuses, copies, mails, services and workers. Exits with 1 if it finds
     a problem. Changes nothing.
     """
     findings = list(examine(utc_now()))

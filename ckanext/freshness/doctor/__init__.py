@@ -6,7 +6,6 @@ need them.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -21,7 +20,6 @@ from .. import settings
 from ..checking import run_records
 from ..ckan_adapter.core import (
     background_workers,
-    declared_options,
     model,
     waiting_background_jobs,
 )
@@ -36,7 +34,7 @@ from ..mails import digests, recipients
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import runs
 from ..runs import copies, night
-from ..status import indexing, own_fields, refresh
+from ..status import indexing, own_fields
 from ..web.address_guard import Guard
 from ..web.client import Client
 from ..web.errors import FetchError
@@ -82,28 +80,13 @@ def plugins(now: datetime) -> Iterator[SiteFinding]:
             )
 
 
-def site_options(now: datetime) -> Iterator[SiteFinding]:
-    """Report misspelt options of this extension, and options that remove a protection from requests."""
-    known = declared_options(settings.PREFIX)
-    names = [key.removeprefix(settings.PREFIX) for key in known]
-    for key in sorted({key for key in tk.config if key.startswith(settings.PREFIX)} - {*known}):
-        nearest = difflib.get_close_matches(key.removeprefix(settings.PREFIX), names, 1)
-        suggestion = f"Did you mean {settings.PREFIX}{nearest[0]}? " if nearest else ""
-        yield warning(
-            f"There is no option {key}, so it has no effect",
-            f"{suggestion}Correct the name in the site's ini file, or remove the line.",
-        )
-    web = settings.web(Limits())
-    if web.proxy:
+def proxy(now: datetime) -> Iterator[SiteFinding]:
+    """Report a proxy, which the guard of addresses cannot see behind."""
+    if settings.web(Limits()).proxy:
         yield note(
             "Requests go through ckan.download_proxy. CKAN refuses addresses inside your network by its "
             "own name lookup, but the proxy looks the name up again",
             "Configure the proxy to refuse addresses inside your network, too.",
-        )
-    if web.insecure_hosts:
-        yield note(
-            "Certificates of these hosts are not verified (ckanext.freshness.insecure_hosts): "
-            + ", ".join(sorted(web.insecure_hosts))
         )
 
 
@@ -196,11 +179,10 @@ _RESUME = "The next run continues where it stopped: ckan freshness nightly"
 
 _LATE = timedelta(minutes=15)
 """Age of a passed boundary or an unsent document at which refresh is late: cron runs it every ten minutes."""
-_REFRESH = "ckan freshness refresh"
 
 
 def statuses(now: datetime) -> Iterator[SiteFinding]:
-    """Report statuses and documents that refresh should have written by now, and datasets without a status."""
+    """Report statuses and documents that refresh should have written by now."""
     dataset, package = DatasetFreshness, model.Package
     late = (
         model.Session.query(sa.func.count(), sa.func.min(dataset.next_boundary))
@@ -224,34 +206,6 @@ def statuses(now: datetime) -> Iterator[SiteFinding]:
             f"The documents of {counted(unsent[0], 'dataset', 'datasets')} in Solr are older than the stored "
             f"statuses, the first since {utc_words(unsent[1])}",
             "This indexes them, and names those that Solr refuses: ckan freshness refresh",
-        )
-    # Datasets with fields of the site's own wait for its choice, not for a refresh.
-    count = len(refresh.without_status() - {field.package_id for field in own_fields.find()})
-    if count:
-        yield problem(
-            f"{counted(count, 'dataset has', 'datasets have')} no freshness status in searches and lists: "
-            "created or edited while the plugin freshness was not enabled",
-            _REFRESH,
-        )
-
-
-def documents(now: datetime) -> Iterator[SiteFinding]:
-    """Report datasets that Solr has lost, and documents of datasets that are gone."""
-    ids = indexing.differences()
-    package = model.Package
-    rows = model.Session.query(package.name).filter(package.id.in_(ids), package.state == "active")
-    lost = sorted(name for (name,) in rows)
-    if lost:
-        yield problem(
-            f"{counted(len(lost), 'active dataset has', 'active datasets have')} no document in Solr, so that "
-            f"searches do not find them, for example {', '.join(lost[:3])}",
-            _REFRESH,
-        )
-    if gone := len(ids) - len(lost):
-        yield problem(
-            f"Solr has the documents of {counted(gone, 'dataset that is', 'datasets that are')} not active any "
-            "more",
-            _REFRESH,
         )
 
 
@@ -351,7 +305,6 @@ _OF_HARVESTS: Mapping[str, Check] = {
     "source types": harvests.source_types,
     "consumers": harvests.consumers,
     "harvest jobs": harvests.harvest_jobs,
-    "held deletions": harvests.held_deletions,
     "failing sources": harvests.failing_sources,
 }
 """Checks of sites that harvest."""
@@ -359,12 +312,11 @@ _OF_HARVESTS: Mapping[str, Check] = {
 CHECKS: Mapping[str, Check] = {
     "services and tables": services_and_tables,
     "plugins": plugins,
-    "options": site_options,
+    "proxy": proxy,
     "address of the site": address,
     "background workers": workers,
     "nightly run": nightly_run,
     "statuses": statuses,
-    "documents in Solr": documents,
     "fields of the site": fields_of_the_site,
     "copies": stored_copies,
     "mails": mails,

@@ -30,7 +30,6 @@ from ..ckan_adapter.harvest import (
 )
 from ..dates import utc, utc_words
 from ..harvesting.sources import source_type_named
-from ..model import HarvestHold
 from .findings import SiteFinding, counted, note, problem
 
 KEEP_RUNNING = "Keep this running, under supervisor or systemd: "
@@ -212,28 +211,6 @@ def _age(connection: Any, key: str, now: datetime) -> timedelta | None:
     # ckanext-harvest stores local times without a zone.
     local = now.astimezone().replace(tzinfo=None)
     return None if taken_at is None else local - datetime.fromisoformat(taken_at)
-
-
-def held_deletions(now: datetime) -> Iterator[SiteFinding]:
-    """Report held deletions."""
-    rows = (
-        model.Session.query(HarvestHold, _package.name)
-        .join(model.Package, _package.id == HarvestHold.source_id)
-        .filter(_package.state == "active")
-    )
-    for hold, name in rows:
-        deletions = f"{counted(len(hold.held), 'deletion', 'deletions')} of the source {name}"
-        if hold.released_at:
-            yield note(
-                f"{deletions} approved by {hold.released_by} at {utc_words(hold.released_at)}: the next job "
-                "makes them",
-                "Start the job on the source's page, or take the approval back there.",
-            )
-        else:
-            yield note(
-                f"{deletions} held since {utc_words(hold.held_at)}: {hold.reason}",
-                f"Review them on the source's page. If they are right: ckan freshness release {name}",
-            )
 
 
 def failing_sources(now: datetime) -> Iterator[SiteFinding]:

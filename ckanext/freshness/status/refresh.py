@@ -141,14 +141,6 @@ def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
     return _ids(statement, ids=list(ids), now=utc(now), **_parameters())
 
 
-def without_status() -> set[str]:
-    """Return the active datasets that have no status or have lost the extras, which a refresh writes."""
-    statement = f"""
-    SELECT p.id {_JUDGED} AND p.state = 'active'
-    AND (d.package_id IS NULL OR {_IS_LOST})"""
-    return set(_ids(statement, **_parameters()))
-
-
 def _parameters() -> dict[str, Any]:
     return {"types": own_fields.judged_types(), "status": NAMES.status}
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from ckan import model
 from ckan.tests import factories
-from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import doctor
 from ckanext.freshness.checking.run_records import CHECKING
@@ -116,29 +115,3 @@ def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> No
     if late:
         assert "statuses of 1 dataset are out of date" in found[0].text
         assert "ckan freshness refresh" in found[0].advice
-
-
-def test_datasets_without_a_status() -> None:
-    made = factories.Dataset()
-    assert findings(doctor.statuses) == []
-    model.Session.query(DatasetFreshness).filter_by(package_id=made["id"]).delete()
-    (found,) = findings(doctor.statuses)
-    assert found.text.startswith("1 dataset has no freshness status in searches and lists")
-    assert found.advice == "ckan freshness refresh"
-    for key, value in (("type", "showcase"), ("type", "dataset"), ("state", "deleted")):
-        model.Session.query(model.Package).filter_by(id=made["id"]).update({key: value})
-        assert len(findings(doctor.statuses)) == (value == "dataset"), value
-    model.Session.commit()
-
-
-def test_an_option_that_is_misspelt() -> None:
-    assert findings(doctor.site_options) == []
-    with (
-        changed_config("ckanext.freshness.allowed_network", "10.0.0.0/8"),
-        changed_config("ckanext.freshness.zzz", "1"),
-    ):
-        near, far = findings(doctor.site_options)
-    assert near.severity is far.severity is Severity.WARNING
-    assert "There is no option ckanext.freshness.allowed_network," in near.text
-    assert near.advice.startswith("Did you mean ckanext.freshness.allowed_networks? ")
-    assert "mean" not in far.advice

@@ -10,8 +10,6 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
-import sqlalchemy as sa
-from ckan.lib import search
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness import doctor
@@ -92,28 +90,6 @@ def test_consumers_that_are_not_there(
     (one,) = problems(doctor.harvests.consumers)
     assert words in one.text
     assert all(command in one.advice for command in CONSUMERS)
-
-
-def test_documents_that_solr_lost_or_should_not_have(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    for number in range(6):
-        fdp.add_dataset(catalog, title=f"Dataset {number}")
-    add_source(fdp.source_url).run()
-    assert problems(doctor.documents) == []
-    packages = model.Session.query(model.Package).order_by(model.Package.name)
-    *lost, gone = packages.filter_by(type="dataset")
-    for each in lost:
-        search.clear(each.id)
-    search.commit()
-    # CKAN 2.11 indexes objects of its session.
-    statement = sa.text("UPDATE package SET state = 'deleted' WHERE id = :id")
-    model.Session.execute(statement, {"id": gone.id})
-    model.Session.commit()
-    first, second = problems(doctor.documents)
-    assert "5 active datasets have no document in Solr" in first.text
-    assert first.text.endswith("for example dataset-0, dataset-1, dataset-2")
-    assert "of 1 dataset that is not active" in second.text
-    assert first.advice == second.advice == "ckan freshness refresh"
 
 
 @pytest.mark.parametrize("stage", ["gather", "fetch"])
@@ -202,22 +178,6 @@ def gathered(fdp: FdpServer, state: str) -> str:
     )
     model.Session.commit()
     return job
-
-
-def test_held_deletions_are_told_but_are_no_problem(fdp: FdpServer) -> None:
-    fdp.add_dataset(fdp.add_catalog())
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    fdp.remove(fdp.datasets[0])
-    harvest.run()
-    (one,) = findings(doctor.harvests.held_deletions)
-    assert one.severity is Severity.NOTE
-    assert f"1 deletion of the source {harvest.source['name']} held since" in one.text
-    assert f"ckan freshness release {harvest.source['name']}" in one.advice
-    list_id = call_action("freshness_harvest_hold_show", id=harvest.source["id"])["list_id"]
-    call_action("freshness_harvest_release", id=harvest.source["id"], list_id=list_id)
-    (one,) = findings(doctor.harvests.held_deletions)
-    assert f"1 deletion of the source {harvest.source['name']} approved by" in one.text
 
 
 # The site
