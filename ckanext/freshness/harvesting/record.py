@@ -10,7 +10,6 @@ import enum
 import json
 import re
 import string
-from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,6 +35,7 @@ RESOURCE_KEYS = frozenset(
 
 _ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 _MEMBER = re.compile(";data(?:set|series)=")
+_UUID_AT_END = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/?$", re.IGNORECASE)
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
 """Characters that mean the same with and without an escape (RFC 3986, section 2.3)."""
 
@@ -191,6 +191,22 @@ def loose_spelling(url: str) -> str:
     return rest if separator and scheme in ("http", "https") else url
 
 
+def uuid_at_end(url: str) -> str | None:
+    """Return the UUID by which a URL ends, in lower case; None if it ends otherwise."""
+    found = _UUID_AT_END.search(url)
+    return found[0].rstrip("/").lower() if found else None
+
+
+def lasting_part(url: str) -> str:
+    """Return what stays of a URL when its server moves to another host: the UUID at its end, or its path.
+
+    A text that is not a URL stays as it is.
+    """
+    if (uuid := uuid_at_end(url)) is not None or not is_web_url(url):
+        return uuid or url
+    return loose_spelling(url).partition("/")[2]
+
+
 def spellings(url: str) -> tuple[str, ...]:
     """Return the :func:`spelling` of a URL, and the same with http and https exchanged."""
     plain = spelling(url)
@@ -299,18 +315,13 @@ class KnownRecord:
         return self.guid == guid_of(self.url, None)
 
 
-MOVED_FRACTION = 0.8
-"""The share of the records of a source that has moved which are found at the new place."""
-MOST_PREFIXES = 10
-"""How many prefixes are tried: those that most records suggest."""
-
-
 class CurrentRecords:
     """The current records of a source, found by any spelling of their URLs.
 
     A record's identity is its URL, but servers respell URLs: a last slash comes or goes, escapes change
     their case, http becomes https. Other servers begin to list the URL that the record's own document
-    has always named. In both cases it is still the same record, and keeps its package.
+    has always named, or move, and the UUID at the end of the URL stays. In all cases it is still the same
+    record, and keeps its package.
     """
 
     def __init__(
@@ -329,10 +340,10 @@ class CurrentRecords:
         self.own_datasets = own_datasets
         self._by_url = {record.url: record for record in records}
         self._by_spelling: dict[str, KnownRecord] | None = None
+        self._by_uuid: dict[str, KnownRecord | None] = {}
+        """None for a UUID that several records have."""
         self._load_adoptable = adoptable
         self._adoptable: CurrentRecords | None = None
-        self.moved: tuple[str, str] | None = None
-        """The prefixes of all records before and now, if the source has moved (:meth:`follow_move`)."""
 
     @property
     def adoptable(self) -> CurrentRecords:
@@ -355,7 +366,7 @@ class CurrentRecords:
         """Return the record that a URL means.
 
         The record with exactly this URL comes first, then one whose URL is only spelled differently,
-        then one whose own document names this URL.
+        then one whose own document names this URL, then the only one whose URL ends with the same UUID.
 
         :param listed: all listed URLs. A record listed under its own URL matches no other URL.
         """
@@ -363,86 +374,35 @@ class CurrentRecords:
         if exact is not None or not self._by_url:
             return exact
         if self._by_spelling is None:
-            self._by_spelling = {
-                loose_spelling(record.subject): record for record in self if record.subject
-            }
-            self._by_spelling |= {loose_spelling(record.url): record for record in self}
+            self._by_spelling = self._index()
         found = self._by_spelling.get(loose_spelling(url))
-        found = found or self._by_url.get(self._formerly(url))
+        if found is None and (uuid := uuid_at_end(url)) is not None:
+            found = self._by_uuid.get(uuid)
         return None if found is None or found.url in listed else found
 
-    def _formerly(self, url: str) -> str:
-        """Return the URL that was this one before the source moved; "" if the move does not tell."""
-        before, now = self.moved or ("", "")
-        return before + url[len(now) :] if now and url.startswith(f"{now}/") else ""
+    def _index(self) -> dict[str, KnownRecord]:
+        """Note the records by UUID, and return them by spelling."""
+        for record in self:
+            if (uuid := uuid_at_end(record.url)) is not None:
+                self._by_uuid[uuid] = None if uuid in self._by_uuid else record
+        by_subject = {loose_spelling(record.subject): record for record in self if record.subject}
+        return by_subject | {loose_spelling(record.url): record for record in self}
 
     def resources_of(self, record: KnownRecord, named: Collection[str]) -> list[dict[str, Any]]:
         """Return the resources of a record as an earlier job read them.
 
-        :param named: the URIs of its distributions now. Those that moved with the source are in place of
+        :param named: the URIs of its distributions now. Those that moved with the record are in place of
             their former ones.
         """
-        moved = {was: uri for uri in named if (was := self._formerly(uri)) and was not in named}
+        before = list(self._resources_of(record))
+        known = {one.get("uri") for one in before}
+        moved = {lasting_part(uri): uri for uri in named if uri not in known}
         return [
-            {**one, "uri": moved[one["uri"]]} if one.get("uri") in moved else one
-            for one in self._resources_of(record)
+            {**one, "uri": moved[lasting_part(uri)]}
+            if (uri := one.get("uri")) and uri not in named and lasting_part(uri) in moved
+            else one
+            for one in before
         ]
-
-    def follow_move(
-        self,
-        listed: Collection[str],
-        is_unique: Callable[[str], bool] = lambda segment: False,
-        is_same: Callable[[KnownRecord, str], bool] = lambda record, url: True,
-    ) -> None:
-        """Recognise that the source has moved its records to another host or path.
-
-        This is so if it lists nearly all of its at least two records under URLs that differ by the same prefix
-        only. Some may have been deleted since. An identity that is no URL does not move.
-
-        :param is_unique: returns whether no two records have the last part of a URL, such as a UUID. Then a
-            single record proves the move.
-        :param is_same: returns whether a current record may be the one at a listed URL.
-        """
-        records = [record for record in self if is_web_url(record.url)]
-        absent = [record for record in records if record.url not in listed]
-        few = 1 if any(is_unique(_last_segment(record.url)) for record in absent) else 2
-        if len(absent) < few:
-            return
-        spelled = {loose_spelling(url) for url in listed}
-        absent = [record for record in absent if loose_spelling(record.url) not in spelled]
-        by_end = {_last_segment(record.url): record.url for record in absent}
-        pairs = Counter(
-            pair
-            for url in listed
-            if (pair := _prefixes(by_end.get(_last_segment(url), ""), url)) is not None
-        )
-        for pair in sorted(pairs, key=lambda pair: (-pairs[pair], len(pair[0])))[:MOST_PREFIXES]:
-            before, now = pair
-            found = [
-                record.url
-                for record in absent
-                if record.url.startswith(f"{before}/")
-                and (url := now + record.url[len(before) :]) in listed
-                and is_same(record, url)
-            ]
-            is_proved = any(is_unique(_last_segment(url)) for url in found)
-            if is_proved or (len(found) > 1 and len(found) >= MOVED_FRACTION * len(records)):
-                self.moved = pair
-                return
-
-
-def _last_segment(url: str) -> str:
-    return url.rstrip("/").rpartition("/")[2]
-
-
-def _prefixes(before: str, now: str) -> tuple[str, str] | None:
-    """Return two URLs without the segments of their paths by which both end; None if these differ."""
-    old, new = before.split("/"), now.split("/")
-    equal = 0
-    # The host belongs to the prefix.
-    while equal < min(len(old), len(new)) - 3 and old[-1 - equal] == new[-1 - equal]:
-        equal += 1
-    return ("/".join(old[:-equal]), "/".join(new[:-equal])) if equal else None
 
 
 # Containers

@@ -287,11 +287,6 @@ class _Classifier:
         result.kept = len(decided.keep)
         result.brake = decided.brake
         result.unmapped = count_unmapped(self._unmapped.values())
-        if self._known.moved:
-            before, now = self._known.moved
-            crawled.warnings.append(
-                f"the source has moved from {before} to {now}: records that it still has keep their datasets"
-            )
         crawled.warnings += _waiting(decided.keep)
         for url, sighting in sorted(self._noted.items()):
             result.warnings += [f"{url}: {warning}" for warning in sighting.warnings]

@@ -33,7 +33,6 @@ from ..record import (
 from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd, ask_left_out, content_hash
 from .api import REFUSED, CkanApi, dictionaries, escaped, id_of, text_of
-from .mapping import uuid_of
 
 BATCH = 50
 """Datasets whose contents are requested at a time. Their ids make a URL of some 2,500 characters."""
@@ -245,7 +244,6 @@ class PortalCrawl:
         for url in map(self._url, found):
             known = self._known.at(url)
             listed.add(known.url if known else url)
-        self._known.follow_move(listed, _is_uuid)
         new = [one for one in found if self._known.of(self._url(one), listed) is None]
         own = {known.becomes for known in self._known}.intersection(new)
         own.update(self._known.own_datasets(new))
@@ -254,8 +252,6 @@ class PortalCrawl:
             del found[dataset_id]
             listed.discard(url)
             self._end.skip(OF_THIS_SITE, url)
-        if len(own) < len(new):
-            self._known.adoptable.follow_move(listed, _is_uuid)
 
     def _doubt(self, error: UnreadableDocument, *, is_read: bool) -> None:
         """Note that the list was not read, or not proved to be read whole. Nothing unlisted is deleted then."""
@@ -510,10 +506,6 @@ class PortalCrawl:
 
 def _id_in(url: str) -> str:
     return unquote(url.rpartition("/")[2])
-
-
-def _is_uuid(segment: str) -> bool:
-    return uuid_of({"id": unquote(segment)}) is not None
 
 
 def _is_public(raw: Mapping[str, Any]) -> bool:

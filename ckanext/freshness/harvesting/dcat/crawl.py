@@ -44,6 +44,7 @@ from ..record import (
     Sighting,
     Sink,
     guid_of,
+    lasting_part,
     loose_spelling,
     resource_order,
 )
@@ -89,7 +90,7 @@ class _Dataset:
     """Which reading of the page's list had it."""
     description: Description
     memory: str = ""
-    """What the next job compares: a hash of the description, and one of the title."""
+    """What the next job compares: hashes of the description, the title and another name."""
     contents: bytes = b""
     """The record as compressed JSON; empty if it is unchanged, or could not be mapped."""
     named: Collection[str] = ()
@@ -147,6 +148,8 @@ class CatalogueCrawl:
         """Lists that share no identity with their reading before."""
         self._listed: dict[str, int] = {}
         """A hash of the identities in each list, as last read."""
+        self._by_title: dict[str, list[KnownRecord]] | None = None
+        """Current records whose lists are not read any more, by the hashes of their titles."""
         self._page: FetchedDocument | None = None
         self._nodes: dict[str, list[Node]] = {}
         """The nodes of the datasets of this page."""
@@ -331,7 +334,8 @@ class CatalogueCrawl:
             found.contents = zlib.compress(record.as_json().encode("utf-8", "surrogatepass"))
             found.named = named_distributions(graph, node) or ()
             title = str(record.fields.get("title", ""))
-            found.memory += f" {self._reader.hash(title)}"
+            names = found.description.others[:1]
+            found.memory = " ".join([found.memory, *map(self._reader.hash, [title, *names])])
             if found.description.is_blank:
                 root = self._containers.root.rstrip("/")
                 found.name_in_dcat = f"{root}/{munge_title_to_name(title)}"
@@ -353,7 +357,32 @@ class CatalogueCrawl:
                 known = None if name in listed else records.of(name, listed)
                 if known is not None and known.catalog_url in (None, found.url):
                     return (known if records is self._known else None), name
-        return None, None
+        known = self._moved(identity, found)
+        return known, known.url if known is not None else None
+
+    def _moved(self, identity: str, found: _Dataset) -> KnownRecord | None:
+        """Return the record that a dataset was before the catalogue's URL was edited.
+
+        It has the same title, and the same path or identifier, and its list is no longer read.
+        """
+        if self._by_title is None:
+            met = self._met()
+            self._by_title = {}
+            for record in self._known:
+                title, _ = _title_and_name(record.memory)
+                if title and record.catalog_url not in met:
+                    self._by_title.setdefault(title, []).append(record)
+        title, name = _title_and_name(found.memory)
+        same = [
+            known
+            for known in self._by_title.get(title, ())
+            if known.url not in self._containers.listed
+            and (
+                lasting_part(known.url) == lasting_part(identity)
+                or (name and name == _title_and_name(known.memory)[1])
+            )
+        ]
+        return same[0] if len(same) == 1 else None
 
     def _hand_on(self) -> None:
         """Hand on the datasets, and report those that could not be read."""
@@ -373,12 +402,15 @@ class CatalogueCrawl:
 
     def _sighting(self, identity: str, found: _Dataset) -> Sighting:
         known, name = self._before(identity)
-        is_blank = found.description.is_blank
         if found.error is not None:
             return Sighting(
                 SeenRecord(identity, ReadOutcome.MALFORMED, (found.url,)), error=found.error
             )
-        if is_blank and known is not None and known.catalog_url in self._containers.unreadable:
+        if (
+            known is not None
+            and known.catalog_url in self._containers.unreadable
+            and (found.description.is_blank or known.url != identity)
+        ):
             return _unread(identity, found.url, _OTHER_CATALOG)
         seen = SeenRecord(identity, ReadOutcome.PRESENT, (found.url,))
         record, content_hash = None, known.content_hash if known is not None else None
@@ -405,7 +437,6 @@ class CatalogueCrawl:
         """Return the current records that are in no list."""
         listed = self._containers.listed
         listed.update(self._found, self._contested, self._undescribed)
-        self._known.follow_move(listed, is_same=self._has_title)
         found = {known.url for one in listed if (known := self._before(one)[0]) is not None}
         return [record for record in self._known if record.url not in found]
 
@@ -449,12 +480,6 @@ class CatalogueCrawl:
         """Return the end of the URL of RDF: that of the source's own, or Turtle's."""
         ending = PurePosixPath(urlsplit(self._containers.root).path).suffix
         return ending if ending in _RDF_ENDINGS else ".ttl"
-
-    def _has_title(self, known: KnownRecord, identity: str) -> bool:
-        """Return whether a dataset has the title of a current record."""
-        found = self._found.get(identity)
-        title = _title_hash(known.memory)
-        return title is not None and found is not None and title == _title_hash(found.memory)
 
     def _prove(self, is_missing: bool) -> None:
         """Mark the lists as unproved that do not prove that a record is absent."""
@@ -522,6 +547,7 @@ def _unread(identity: str, url: str, words: str) -> Sighting:
     return Sighting(seen, error=about(display_url(identity), words))
 
 
-def _title_hash(memory: str | None) -> str | None:
-    """Return the hash of a dataset's title, which is the second one in its memory."""
-    return memory.split()[1] if memory and " " in memory else None
+def _title_and_name(memory: str | None) -> tuple[str, str]:
+    """Return the hashes of a dataset's title and of its other name from its memory; "" if it has none."""
+    _, title, name, *_ = [*(memory or "").split(), "", "", ""]
+    return title, name

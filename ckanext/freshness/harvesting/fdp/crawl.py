@@ -84,7 +84,6 @@ class Crawl:
         :raises Exception: the sink failed; the crawl then ends at once.
         """
         with_pages = await self._catalogs.read({self.containers.root: Place(None)})
-        self._known.follow_move(self.containers.listed)
         # Two listed URLs may lead to one document. The record keeps the URL that it had, whichever of the
         # two answers first.
         self._subjects |= {

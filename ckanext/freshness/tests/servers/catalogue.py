@@ -52,6 +52,7 @@ class CatalogueServer(LoopbackServer):
     :ivar page_size: None for one document
     :ivar link: adds to a page how it leads to the next one: ``paged``, ``view``, ``header``
     :ivar total: what the pages say in place of the number of datasets; "" says nothing
+    :ivar paths: other ends of the IRIs of datasets than their keys
     :ivar before: called with the number of each page before it is made
     """
 
@@ -70,6 +71,7 @@ class CatalogueServer(LoopbackServer):
         self.link = link
         self.form = form
         self.total: str | None = None
+        self.paths: dict[str, str] = {}
         self.before: Callable[[int], None] = lambda number: None
         self.extra = Graph()
         """Triples that every document has besides."""
@@ -80,7 +82,7 @@ class CatalogueServer(LoopbackServer):
 
     def iri(self, key: str) -> str:
         """Return the IRI of a dataset."""
-        return f"{self.url}/dataset/{key}"
+        return f"{self.url}/dataset/{self.paths.get(key, key)}"
 
     def iris(self) -> set[str]:
         """Return the IRIs of all datasets."""

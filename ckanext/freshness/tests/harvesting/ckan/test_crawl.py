@@ -473,20 +473,3 @@ def test_odd_values_cost_no_dataset(portal: PortalServer) -> None:
     portal.forbidden = {"package_search"}
     found = Crawled(portal, filter=Filter(exclude={"organization": ("x",), "groups": ("y",)}))
     assert not found.errors and found.names() == NAMES
-
-
-def test_one_uuid_proves_a_move(portal: PortalServer) -> None:
-    """Most of its datasets have gone since, or it has but one."""
-    first = Crawled(portal)
-    before = "https://old.example.org"
-    elsewhere = [
-        KnownRecord(one.url.replace(portal.url, before), one.guid, one.catalog_url)
-        for one in first.records()
-    ]
-    for gone in sorted(portal.datasets)[1:]:
-        del portal.datasets[gone]
-    second = Crawled(portal, known=elsewhere)
-    assert second.known.moved and len(second.deleted()) == 11
-    assert Crawled(
-        portal, known=[one for one in elsewhere if min(portal.datasets) in one.url]
-    ).known.moved

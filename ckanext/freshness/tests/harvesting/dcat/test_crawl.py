@@ -237,19 +237,6 @@ def test_a_catalogue_that_moves_keeps_its_datasets(
         unchanged(site)
 
 
-def test_another_catalogue_at_the_url_is_no_move(
-    server: CatalogueServer, site: CatalogueSite
-) -> None:
-    """Two of its keys are the same by chance."""
-    site.job()
-    with CatalogueServer(2) as other:
-        other.entries += [Entry(f"x{number}", f"Other {number}") for number in range(5)]
-        site.url = other.source_url
-        job = site.job()
-        assert job.of(DELETED) == set() and job.brake
-        assert job.of(NEW) == other.iris()
-
-
 def test_max_records_is_no_absence(server: CatalogueServer, site: CatalogueSite) -> None:
     site.job()
     site.most = 3
