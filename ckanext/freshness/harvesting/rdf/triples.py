@@ -171,10 +171,14 @@ def _tolerantly(body: bytes, base: str, error: SyntaxError) -> Iterable[_Triple]
 
     :raises SyntaxError: ``error``, if rdflib does not read the document either
     """
+    # Otherwise "01.50" becomes "1.50".
+    before, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
     try:
         return rdflib.Graph(store=SimpleMemory()).parse(data=body, format="xml", publicID=base)
     except (SAXException, rdflib.exceptions.Error, ValueError, LookupError, AssertionError):
         raise error from None
+    finally:
+        rdflib.NORMALIZE_LITERALS = before
 
 
 class _Lines(BytesIO):

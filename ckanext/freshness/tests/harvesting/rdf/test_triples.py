@@ -32,13 +32,11 @@ def same(one: Graph, other: Graph) -> bool:
     return set(one) == set(other)
 
 
-@pytest.fixture(autouse=True)
-def rdflib_keeps_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rdflib.NORMALIZE_LITERALS", False)
-
-
 def by_rdflib(text: str) -> Graph:
-    return Graph().parse(data=text, format="turtle", publicID=BASE)
+    """Return the graph as rdflib reads it when it keeps the texts of literals."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rdflib.NORMALIZE_LITERALS", False)
+        return Graph().parse(data=text, format="turtle", publicID=BASE)
 
 
 @pytest.mark.parametrize("text", TRICKY.values(), ids=list(TRICKY))
