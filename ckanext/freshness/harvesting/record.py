@@ -35,7 +35,9 @@ RESOURCE_KEYS = frozenset(
 
 _ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 _MEMBER = re.compile(";data(?:set|series)=")
-_UUID_AT_END = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/?$", re.IGNORECASE)
+_UUID_AT_END = re.compile(
+    r"https?://\S*[^0-9a-f]([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/?", re.IGNORECASE
+)
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
 """Characters that mean the same with and without an escape (RFC 3986, section 2.3)."""
 
@@ -193,8 +195,8 @@ def loose_spelling(url: str) -> str:
 
 def uuid_at_end(url: str) -> str | None:
     """Return the UUID by which a URL ends, in lower case; None if it ends otherwise."""
-    found = _UUID_AT_END.search(url)
-    return found[0].rstrip("/").lower() if found else None
+    found = _UUID_AT_END.fullmatch(url)
+    return found[1].lower() if found else None
 
 
 def lasting_part(url: str) -> str:
