@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -120,26 +120,43 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "outcome": result.outcome.value,
         "at": utc(attempt.at).isoformat(),
         "changed_at": utc_text(result.changed_at),
-        "status": attempt.status,
-        "reason": attempt.reason,
-        "words": attempt.words,
-        "received": attempt.received,
-        "seconds": round(attempt.seconds, 3),
         "shape": result.shape,
-        "final_url": attempt.final_url,
-        "sent_etag": attempt.etag,
-        "sent_modified": attempt.last_modified,
-        "modified": utc_text(attempt.modified),
-        "outdated_tls": attempt.outdated_tls or None,
+        "attempt": _stored_attempt(result),
         "hides_changes": result.hides_changes,
         "moved_to": result.moved_to,
         "change_seen": _change_seen(result),
-        "why": resource.why and resource.why.label,
-        "every_days": resource.every_days,
     }
+    return _storable(row)
+
+
+def _stored_attempt(result: CheckResult) -> dict[str, Any]:
+    """Return a check as an entry of ``attempts``."""
+    resource, attempt = result.resource, result.attempt
+    return _storable(
+        {
+            "at": utc_text(attempt.at),
+            "method": "GET",
+            "outcome": result.outcome.value,
+            "status": attempt.status,
+            "reason": attempt.reason,
+            "words": attempt.words,
+            "received": attempt.received,
+            "seconds": round(attempt.seconds, 3),
+            "final_url": attempt.final_url,
+            "etag": attempt.etag,
+            "last_modified": attempt.last_modified,
+            "modified": utc_text(attempt.modified),
+            "outdated_tls": attempt.outdated_tls or None,
+            "why": resource.why and resource.why.label,
+            "every_days": resource.every_days,
+        }
+    )
+
+
+def _storable(values: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: storable(value) if isinstance(value, str) else value
-        for name, value in row.items()
+        for name, value in values.items()
         if value is not None
     }
 
@@ -159,23 +176,11 @@ _COLUMNS = """
     earlier text[], outdated boolean, outline jsonb, promised text, found_kind text,
     checked boolean, failed boolean, changes boolean, outcome text, found boolean,
     hashed boolean, tells boolean, unconfirmed text, dates_lie boolean, undetermined text, at timestamp,
-    changed_at timestamp, status integer, reason text, words text, received bigint,
-    seconds numeric, shape jsonb, final_url text, sent_etag text, sent_modified text, modified timestamp,
-    change_seen boolean, hides_changes boolean, moved_to text,
-    outdated_tls boolean, why text, every_days integer"""
+    changed_at timestamp, shape jsonb, attempt jsonb, change_seen boolean, hides_changes boolean,
+    moved_to text"""
 
 _LEAST_DAYS, _MOST_DAYS = 1 / 24, 1e5
 """Limits of the days between two checks: a clock may have gone back, or wrong."""
-
-_SECOND = """to_char(f.{}, 'YYYY-MM-DD"T"HH24\\:MI\\:SS"Z"')"""
-_ATTEMPT = f"""
-        jsonb_strip_nulls(jsonb_build_object(
-            'at', {_SECOND.format("at")}, 'method', 'GET', 'outcome', f.outcome,
-            'status', f.status, 'reason', f.reason, 'words', f.words, 'received', f.received,
-            'seconds', f.seconds, 'final_url', f.final_url, 'etag', f.sent_etag,
-            'last_modified', f.sent_modified, 'modified', {_SECOND.format("modified")},
-            'outdated_tls', f.outdated_tls, 'why', f.why, 'every_days', f.every_days
-        ))"""
 
 _NEW_CONTENT = ", ".join(
     f"'{outcome.value}'" for outcome in (Outcome.FIRST_HASH, Outcome.REPEAT_HASH, Outcome.CHANGED)
@@ -221,7 +226,7 @@ UPDATE freshness_check c SET
     change_seen_at = CASE WHEN f.change_seen THEN :run_start ELSE c.change_seen_at END,
     hides_changes = coalesce(f.hides_changes, c.hides_changes),
     moved_to = CASE WHEN f.found AND NOT f.failed THEN f.moved_to ELSE c.moved_to END,
-    attempts = jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]')
+    attempts = jsonb_path_query_array(f.attempt || c.attempts, '$[0 to {ATTEMPTS - 1}]')
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f ({_COLUMNS})
 JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
 JOIN freshness_check before ON before.resource_id = f.resource_id
