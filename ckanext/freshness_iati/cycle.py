@@ -21,7 +21,6 @@ from ckanext.freshness import settings
 from ckanext.freshness.aging.evidence import DatedEvidence, Evidence
 from ckanext.freshness.checking import data_changes, run_records
 from ckanext.freshness.checking.data_changes import DataChange
-from ckanext.freshness.ckan_adapter import harvest as harvest_tables
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import HeldLock, locked_if_free, telling_of_loss
 from ckanext.freshness.copies import store_keys
@@ -30,6 +29,7 @@ from ckanext.freshness.dates import utc_now
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.messages import from_column
 from ckanext.freshness.interfaces import PartReport
+from ckanext.freshness.reporting import harvest_sql
 from ckanext.freshness.runs import copies
 from ckanext.freshness.settings import OptionError
 from ckanext.freshness.status import conclusions, indexing
@@ -138,8 +138,8 @@ class _Cycle:
         errors, remarks = (
             model.Session.execute(sa.text(statement), values).all()
             for statement in (
-                harvest_tables.FIRST_GATHER_ERRORS,
-                harvest_tables.FIRST_RECORD_ERRORS,
+                harvest_sql.FIRST_GATHER_ERRORS,
+                harvest_sql.FIRST_RECORD_ERRORS,
             )
         )
         report.registry_read = not errors

@@ -30,6 +30,7 @@ from ..ckan_adapter.harvest import (
 )
 from ..dates import utc, utc_words
 from ..harvesting.sources import source_type_named
+from ..reporting import harvest_sql
 from .findings import SiteFinding, counted, note, problem
 
 KEEP_RUNNING = "Keep this running, under supervisor or systemd: "
@@ -215,7 +216,7 @@ def _age(connection: Any, key: str, now: datetime) -> timedelta | None:
 
 def failing_sources(now: datetime) -> Iterator[SiteFinding]:
     """Report sources whose jobs fail, held deletions or not."""
-    for row in model.Session.execute(sa.text(harvest.STATES_OF_SOURCES)):
+    for row in model.Session.execute(sa.text(harvest_sql.STATES_OF_SOURCES)):
         if row.failing_since is not None:
             yield problem(
                 f"The source {row.name} could not be read since {utc_words(row.failing_since)}",

@@ -15,14 +15,13 @@ from typing import Any
 
 import ckan.plugins as p
 
-from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..dates import aware, utc
 from ..harvesting import holds
 from ..model import CheckRun, HarvestHold
 from ..model.datasets import IS_OPEN
 from ..model.runs import CHECKED_LINKS
-from ..reporting import report_tables
+from ..reporting import harvest_sql, report_tables
 from ..reporting.runs import SILENCE, columns
 from ..reporting.tables import TableRequest
 from ..reporting.visibility import SITE, rows
@@ -169,7 +168,7 @@ def working_again(now: datetime) -> Iterator[News]:
 
 
 def _jobs_of_sources() -> Any:
-    return rows(harvest.STATES_OF_SOURCES) if p.plugin_loaded("harvest") else ()
+    return rows(harvest_sql.STATES_OF_SOURCES) if p.plugin_loaded("harvest") else ()
 
 
 _TOLD = """(m.kind = '{failed}' AND m.address <> '' AND m.sent_at IS NOT NULL

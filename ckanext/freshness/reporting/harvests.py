@@ -16,13 +16,13 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from ..aging.messages import N_, NN_
-from ..ckan_adapter import harvest
 from ..ckan_adapter.database import is_held
 from ..ckan_adapter.harvest import BEGINNING, CRON, STILL, is_importing
 from ..dates import aware, utc, utc_now
 from ..harvesting.holds import gather_lock
 from ..harvesting.messages import MessageCode, code_of, from_column
 from ..harvesting.record import Record
+from . import harvest_sql
 from .labels import JOBS, REASONS, State, counted
 from .tables import Row, TableRequest, with_texts
 from .visibility import edited_organizations, rows, sees_all
@@ -84,7 +84,7 @@ class HarvestJob:
         :returns: rows with ``name``, ``title``, ``state`` and ``guid``, by a key of :attr:`counts`
         """
         found: dict[str, list[Row]] = {}
-        for row in rows(harvest.WRITTEN_RECORDS, job=self.id, most=most).mappings():
+        for row in rows(harvest_sql.WRITTEN_RECORDS, job=self.id, most=most).mappings():
             found.setdefault(row["result"], []).append(dict(row))
         return found
 
@@ -103,7 +103,9 @@ def jobs(
     :param job_id: only this job
     :param errors: how many errors of each kind to name
     """
-    found = rows(harvest.NEWEST_JOBS, sources=list(sources), most=most, job=job_id).mappings().all()
+    found = (
+        rows(harvest_sql.NEWEST_JOBS, sources=list(sources), most=most, job=job_id).mappings().all()
+    )
     named = [row["id"] for row in found if row["gather_errors"] or row["errored"] or row["held"]]
     of_sources, of_records = _errors(named, errors)
     return [
@@ -168,9 +170,9 @@ def _errors(
     of_records: dict[str, list[Row]] = {}
     if not job_ids:
         return of_sources, of_records
-    for job_id, message in rows(harvest.FIRST_GATHER_ERRORS, jobs=job_ids, most=most):
+    for job_id, message in rows(harvest_sql.FIRST_GATHER_ERRORS, jobs=job_ids, most=most):
         of_sources.setdefault(job_id, []).append(error(from_column(message)))
-    for row in rows(harvest.FIRST_RECORD_ERRORS, jobs=job_ids, most=most).mappings():
+    for row in rows(harvest_sql.FIRST_RECORD_ERRORS, jobs=job_ids, most=most).mappings():
         found = {
             "error": error(from_column(row["message"])),
             "title": row["title"] or _title(row["content"]),
@@ -200,8 +202,8 @@ def sources(request: TableRequest) -> Iterator[Row]:
     if not p.plugin_loaded("harvest"):
         return
     context, organization = request.context, request.organization
-    found = rows(harvest.LAST_JOBS, context, organization=organization).mappings().all()
-    numbers = dict(map(tuple, rows(harvest.DATASETS_OF_SOURCES, context)))
+    found = rows(harvest_sql.LAST_JOBS, context, organization=organization).mappings().all()
+    numbers = dict(map(tuple, rows(harvest_sql.DATASETS_OF_SOURCES, context)))
     is_sysadmin, edited = sees_all(context), edited_organizations(context)
     listed = [
         {
@@ -235,7 +237,7 @@ def in_trouble(listed: Iterable[Row]) -> list[Row]:
 
 def datasets_of(source_id: str) -> list[Row]:
     """Return name and title of all datasets that "clear" deletes, by title."""
-    return list(map(dict, rows(harvest.TITLES_OF_SOURCE, owner=source_id).mappings()))
+    return list(map(dict, rows(harvest_sql.TITLES_OF_SOURCE, owner=source_id).mappings()))
 
 
 def of_packages(package_ids: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -246,7 +248,7 @@ def of_packages(package_ids: Iterable[str]) -> dict[str, dict[str, str]]:
     ids = sorted(set(package_ids))
     if not ids or not p.plugin_loaded("harvest"):
         return {}
-    found = rows(harvest.SOURCES_OF_PACKAGES, ids=ids)
+    found = rows(harvest_sql.SOURCES_OF_PACKAGES, ids=ids)
     return {row.package_id: {"id": row.id, "title": row.title} for row in found}
 
 

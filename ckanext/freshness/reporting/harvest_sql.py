@@ -1,0 +1,124 @@
+"""SQL about harvest sources, their jobs and what became of records, for pages, mails and the doctor.
+
+Call ``p.plugin_loaded("harvest")`` before: a site without that plugin need not have these tables.
+"""
+
+from __future__ import annotations
+
+from ..ckan_adapter.harvest import PACKAGES_OF_SOURCE
+
+TITLES_OF_SOURCE = (
+    f"SELECT name, title FROM package WHERE id IN ({PACKAGES_OF_SOURCE}) ORDER BY title, name"
+)
+"""SQL: name and title of the packages of the source ``:owner``."""
+_GATHER_ERRORS = """(
+    SELECT count(*) FROM harvest_gather_error e
+    WHERE e.harvest_job_id = j.id AND e.message NOT LIKE '%"code": "deletions held"%')"""
+"""SQL: the number of the errors of the job ``j``. That deletions are on hold is none."""
+_HELD_BY = """(
+    SELECT max(CAST(substring(e.message FROM '"count": ([0-9]+)') AS integer)) FROM harvest_gather_error e
+    WHERE e.harvest_job_id = j.id AND e.message LIKE '%"code": "deletions held"%')"""
+"""SQL: the number of deletions that the job ``j`` put on hold, whatever became of them."""
+_FAILING_SINCE = f"""(
+    SELECT min(k.created) FROM harvest_job k
+    WHERE k.source_id = s.id AND k.status = 'Finished' AND k.created > coalesce((
+        SELECT j.created FROM harvest_job j
+        WHERE j.source_id = s.id AND j.status = 'Finished' AND ({_GATHER_ERRORS} = 0
+            OR EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = j.id))
+        ORDER BY j.created DESC LIMIT 1), '-infinity'))"""
+"""SQL: since when the jobs of the source ``s`` have failed: they had errors, and no records."""
+LAST_JOBS = f"""
+SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org, s.type, s.active,
+    j.status, j.created, j.gather_started, j.finished, {_GATHER_ERRORS} AS gather_errors,
+    {_HELD_BY} AS held_by_job,
+    (SELECT count(*) FROM harvest_object o WHERE o.harvest_job_id = j.id AND o.state = 'ERROR') AS errored,
+    EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = j.id) AS objects,
+    (SELECT count(*) FROM jsonb_array_elements(h.held) one
+        WHERE h.released_at IS NULL AND one ->> 'released' IS NULL) AS held,
+    CASE WHEN h.released_at IS NULL THEN 0 ELSE jsonb_array_length(h.held) END AS approved,
+    {_FAILING_SINCE} AS failing_since
+FROM harvest_source s JOIN package p ON p.id = s.id AND p.state = 'active'
+LEFT JOIN LATERAL (
+    SELECT * FROM harvest_job WHERE source_id = s.id ORDER BY created DESC LIMIT 1
+) j ON true
+LEFT JOIN freshness_harvest_hold h ON h.source_id = s.id
+WHERE {{visible}} AND (CAST(:organization AS text) IS NULL OR p.owner_org = :organization)
+ORDER BY s.id"""
+"""SQL: the sources that a user may see, of ``:organization`` if it is given, with their last jobs, the numbers
+of their errors and of held and approved deletions, and since when jobs have failed."""
+
+
+NEWEST_JOBS = f"""
+SELECT j.*, c.*, {_HELD_BY} AS held, {_GATHER_ERRORS} AS gather_errors
+FROM unnest(CAST(:sources AS text[])) AS source(id)
+CROSS JOIN LATERAL (
+    SELECT id, source_id, status, created, gather_started, gather_finished, finished
+    FROM harvest_job WHERE source_id = source.id AND (:job IS NULL OR id = :job)
+    ORDER BY created DESC LIMIT :most
+) j
+CROSS JOIN LATERAL (
+    SELECT count(*) AS objects,
+        count(*) FILTER (WHERE report_status = 'added') AS "added",
+        count(*) FILTER (WHERE report_status = 'updated') AS "updated",
+        count(*) FILTER (WHERE report_status = 'deleted') AS "deleted",
+        count(*) FILTER (WHERE report_status = 'not modified') AS "not modified",
+        count(*) FILTER (WHERE state = 'ERROR') AS "errored",
+        count(*) FILTER (WHERE state NOT IN ('COMPLETE', 'ERROR')) AS "waiting",
+        count(*) FILTER (WHERE state IN ('FETCH', 'IMPORT')) AS "taken",
+        max(greatest(gathered, fetch_started, fetch_finished, import_started, import_finished)) AS progress
+    FROM harvest_object WHERE harvest_job_id = j.id
+) c
+ORDER BY j.created DESC"""
+"""SQL: the newest ``:most`` jobs of each of ``:sources``, or only ``:job``, with the numbers of their objects
+by result, of their gather errors and of the deletions that they put on hold."""
+FIRST_GATHER_ERRORS = """
+SELECT job.id, e.message FROM unnest(CAST(:jobs AS text[])) AS job(id)
+CROSS JOIN LATERAL (
+    SELECT message FROM harvest_gather_error WHERE harvest_job_id = job.id
+    ORDER BY created, id LIMIT :most
+) e"""
+"""SQL: the first ``:most`` gather errors of each of ``:jobs``."""
+FIRST_RECORD_ERRORS = """
+SELECT job.id AS job_id, e.*, u.value AS url, p.name, p.title
+FROM unnest(CAST(:jobs AS text[])) AS job(id)
+CROSS JOIN LATERAL (
+    SELECT o.id, o.guid, o.content, o.package_id, o.harvest_source_id, r.message
+    FROM harvest_object o JOIN harvest_object_error r ON r.harvest_object_id = o.id
+    WHERE o.harvest_job_id = job.id ORDER BY r.created, r.id LIMIT :most
+) e
+LEFT JOIN LATERAL (
+    SELECT value FROM harvest_object_extra x
+    WHERE x.harvest_object_id = e.id AND x.key IN ('dataset_url', 'catalog_url')
+    ORDER BY x.key DESC LIMIT 1
+) u ON true
+LEFT JOIN LATERAL (
+    SELECT k.name, coalesce(nullif(k.title, ''), k.name) AS title FROM package k
+    WHERE k.state = 'active' AND k.id = coalesce(e.package_id, (
+        SELECT o.package_id FROM harvest_object o
+        WHERE o.guid = e.guid AND o.harvest_source_id = e.harvest_source_id AND o.current LIMIT 1
+    ))
+) p ON true"""
+"""SQL: the first ``:most`` errors of records of each of ``:jobs``, with the record's URL and its dataset."""
+WRITTEN_RECORDS = """
+SELECT * FROM (
+    SELECT o.report_status AS result, o.guid, p.name, p.state, coalesce(nullif(p.title, ''), p.name) AS title,
+        row_number() OVER (PARTITION BY o.report_status ORDER BY p.title, p.name) AS number
+    FROM harvest_object o JOIN package p ON p.id = o.package_id
+    WHERE o.harvest_job_id = :job AND o.report_status IN ('added', 'updated', 'deleted')
+) r WHERE number <= :most ORDER BY result, number"""
+"""SQL: the first ``:most`` packages that ``:job`` created, changed and deleted, by title."""
+STATES_OF_SOURCES = f"""
+SELECT p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org,
+    {_FAILING_SINCE} AS failing_since
+FROM harvest_source s JOIN package p ON p.id = s.id AND p.state = 'active' WHERE s.active"""
+"""SQL: the active sources, with the first failed job since the last one that did not fail; empty if the last
+job did not fail."""
+SOURCES_OF_PACKAGES = """
+SELECT DISTINCT ON (o.package_id) o.package_id, s.id, coalesce(nullif(s.title, ''), s.url) AS title
+FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id
+WHERE o.package_id = ANY(:ids) AND o.current ORDER BY o.package_id, o.import_finished DESC"""
+"""SQL: the id and title of the source of each of the packages ``:ids`` that is harvested."""
+DATASETS_OF_SOURCES = """
+SELECT o.harvest_source_id, count(DISTINCT p.id) FROM harvest_object o JOIN package p ON p.id = o.package_id
+WHERE o.current AND p.state = 'active' AND p.type = ANY(:types) AND {visible} GROUP BY 1"""
+"""SQL: each source with the number of its datasets that a user may see."""
