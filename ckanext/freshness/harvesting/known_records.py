@@ -49,6 +49,7 @@ _KNOWN_EXTRAS = (
     "subject",
     ORGANIZATION_ID,
     "memory",
+    "incomplete_since",
 )
 
 _source = harvest.SOURCE
@@ -73,7 +74,7 @@ def records_of_source(
     return CurrentRecords(
         (current_records(source_id, url_of) or inherited_records(source_id)).values(),
         lambda: orphaned_records(adopts, source_id, url_of).values(),
-        resources_of,
+        contents_of,
         own_datasets,
     )
 
@@ -289,7 +290,10 @@ def _as_known(
     """
     recognised = True
     catalog, dataset = extras.get("catalog_url"), extras.get("dataset_url")
-    forbidden, absent = extras.get("forbidden_since"), extras.get("absent_since")
+    forbidden, absent, incomplete = (
+        datetime.fromisoformat(extras[key]) if key in extras else None
+        for key in ("forbidden_since", "absent_since", "incomplete_since")
+    )
     url = dataset or catalog
     if url is None:
         catalog, url = urls_in_guid(guid)
@@ -310,14 +314,15 @@ def _as_known(
         content_hash=extras.get("content_hash") if exists else None,
         object_id=object_id,
         package_id=package_id,
-        forbidden_since=datetime.fromisoformat(forbidden) if forbidden else None,
-        absent_since=datetime.fromisoformat(absent) if absent else None,
+        forbidden_since=forbidden,
+        absent_since=absent,
         approved="approved" in extras,
         subject=extras.get("subject"),
         foreign=dataset is None and extras.get("catalog_url") is None,
         recognised=recognised,
         organization_id=organization_id,
         memory=extras.get("memory"),
+        incomplete_since=incomplete,
     )
 
 
@@ -335,15 +340,14 @@ def unmapped_properties(source_id: str) -> dict[str, dict[str, str]]:
     return {object_id: json.loads(value) for object_id, value in rows}
 
 
-def resources_of(known: KnownRecord) -> list[dict[str, Any]]:
-    """Return the resources of a record as an earlier job read them.
+def contents_of(known: KnownRecord) -> Record:
+    """Return a record as an earlier job read it.
 
-    If another harvester wrote its harvest object, they come from its package.
+    If another harvester wrote its harvest object, only its resources are known: those of its package.
     """
-    before = last_harvested(known)
-    resources = resources_of_package(known.package_id) if before is None else before.resources
+    before = last_harvested(known) or Record(resources=resources_of_package(known.package_id))
     model.Session.commit()  # no transaction stays open during the next request
-    return resources
+    return before
 
 
 def own_datasets(ids: Collection[str]) -> set[str]:

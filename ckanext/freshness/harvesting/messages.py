@@ -129,6 +129,11 @@ class MessageCode(enum.Enum):
     FOREIGN = N_("It came from another harvester, and whether it is still there cannot be told.")
     CONTAINER_NOT_READ = N_("Its catalog could not be read.")
 
+    INCOMPLETE = N_(
+        "It may have been read only in part, because something that it had is missing. It stays as it is. If a "
+        "harvest a day later finds the same, it is changed."
+    )
+
     # Why a record is imported
     TAKEN_OVER = N_("Taken over from another harvester.")
     ADOPTED = N_("Takes over a dataset that was harvested before.")

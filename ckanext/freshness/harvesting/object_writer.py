@@ -79,6 +79,11 @@ class ObjectWriter:
             told = extras if extras["warnings"] else {}
             self._add(change.guid, told, state="COMPLETE", report_status="not modified")
             if known and known.object_id and sighting:
+                if known.incomplete_since != change.incomplete_since:
+                    since = change.incomplete_since
+                    self._current_extras.append(
+                        (known.object_id, "incomplete_since", since.isoformat() if since else None)
+                    )
                 if known.memory != sighting.memory:
                     self._current_extras.append((known.object_id, "memory", sighting.memory))
                 if contents:

@@ -270,6 +270,8 @@ class Sighting:
     """For people: parts of a readable record that could not be read."""
     drafts: int = 0
     """How many of its distributions are listed and were never readable."""
+    may_be_cut: bool = False
+    """Its document was not proved to be read whole: what the record has lost may be in the rest."""
 
 
 # Records that are current
@@ -305,6 +307,8 @@ class KnownRecord:
     """The CKAN organization that the record became, instead of a package."""
     memory: str | None = None
     """The :attr:`Sighting.memory` of the last job that read it."""
+    incomplete_since: datetime | None = None
+    """When a job first read a version of it that lacks something and may be cut; None if the last did not."""
 
     @property
     def becomes(self) -> str | None:
@@ -330,15 +334,15 @@ class CurrentRecords:
         self,
         records: Iterable[KnownRecord],
         adoptable: Callable[[], Iterable[KnownRecord]] = tuple,
-        resources_of: Callable[[KnownRecord], Iterable[dict[str, Any]]] = lambda record: (),
+        contents_of: Callable[[KnownRecord], Record] = lambda record: Record(),
         own_datasets: Callable[[Collection[str]], Collection[str]] = lambda ids: (),
     ) -> None:
         """
         :param adoptable: returns the records of deleted sources whose packages new records take over.
-        :param resources_of: returns the resources of a record as an earlier job read them.
+        :param contents_of: returns a record as an earlier job read it.
         :param own_datasets: returns which ids are those of datasets that were made here, and not harvested.
         """
-        self._resources_of = resources_of
+        self.contents_of = contents_of
         self.own_datasets = own_datasets
         self._by_url = {record.url: record for record in records}
         self._by_spelling: dict[str, KnownRecord] | None = None
@@ -396,7 +400,7 @@ class CurrentRecords:
         :param named: the URIs of its distributions now. Those that moved with the record are in place of
             their former ones.
         """
-        before = list(self._resources_of(record))
+        before = self.contents_of(record).resources
         known = {one.get("uri") for one in before}
         moved = {lasting_part(uri): uri for uri in named if uri not in known}
         return [
@@ -442,6 +446,8 @@ class Containers:
     """URL of each container that was read whole, and has no list of records any more, not even an empty one."""
     listed: set[str] = field(default_factory=set)
     """Every dataset and catalog that a container lists."""
+    left_out: set[str] = field(default_factory=set)
+    """Guids of current records that a document of many records describes no more: it may be cut."""
 
     def unreadable_as(self, url: str | None) -> str | None:
         """Return the container, not read completely, that a URL means in any spelling."""

@@ -16,6 +16,7 @@ MOST = 20
 
 _NAMES = ("name", "title", "fn", "label", "prefLabel", "notation", "uri", "url", "email", "text")
 """Keys of a structure that can name it, the most telling first."""
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
 _IDENTIFIERS = frozenset({"uri", "identifier", "modified", "issued"})
 """Keys whose change alone says nothing about a resource."""
 
@@ -104,6 +105,42 @@ def _resources(
     return found
 
 
+def lost(before: Record, after: Record) -> list[str]:
+    """Return what a version of a record lacks that the version before it has, in a few words each.
+
+    A value that differs is not lost, unless it is a shorter list, or a structure that lacks keys.
+    """
+    fields = {**after.fields, "tags": after.tags, "groups": after.groups}
+    had = {**before.fields, "tags": before.tags, "groups": before.groups}
+    found = [key for key, value in had.items() if _lacks(fields.get(key), value)]
+    pairs = zip(former(after.resources, before.resources), after.resources, strict=True)
+    now = {id(old): new for old, new in pairs if old is not None}
+    for old in before.resources:
+        new, name = now.get(id(old)), _name(old)
+        if new is None:
+            found.append(f"resource {name}")
+        else:
+            found += [
+                f"{key} of resource {name}"
+                for key, value in old.items()
+                if _lacks(new.get(key), value)
+            ]
+    return sorted(found)
+
+
+def _lacks(now: Any, before: Any) -> bool:
+    """Return whether a value lacks something that it had."""
+    if isinstance(before, Mapping):
+        found = now if isinstance(now, Mapping) else {}
+        return any(_lacks(found.get(key), value) for key, value in before.items())
+    if isinstance(before, list):
+        values = now if isinstance(now, list) else [now]
+        return len(values) < len(before) or any(
+            all(_lacks(value, old) for value in values) for old in before
+        )
+    return before not in _EMPTY and now in _EMPTY
+
+
 def _name(resource: Mapping[str, Any]) -> str:
     return _text(resource) or "?"
 
@@ -115,7 +152,7 @@ def _texts(value: Any) -> list[str]:
 
 def _text(value: Any) -> str | None:
     """Return a value in a few words; None if it is empty."""
-    if value in (None, "", [], {}):
+    if value in _EMPTY:
         return None
     if isinstance(value, Mapping):
         found = next((value[key] for key in _NAMES if value.get(key)), None)

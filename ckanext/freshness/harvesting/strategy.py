@@ -29,6 +29,10 @@ Any other failure keeps records:
   answer 401, 403, 404 or 410. If it has lost its list altogether, editors decide: their deletion is held.
 - A record that could not be read is kept. It protects no other record.
 
+Half a document takes nothing away from a record, either: a version that lacks something, in a document that was
+not proved to be read whole, counts only if two jobs at least 20 hours apart found something missing
+(:mod:`.survey`).
+
 A source may ask for patience (``absent_for``): for so many days, each job that can tell must find the record
 absent. It may also keep what is absent (``on_absence``).
 
@@ -55,7 +59,8 @@ The same applies to a listed distribution.
 """
 
 LEFT_OUT_AFTER = timedelta(hours=20)
-"""How far apart two jobs must find a record left out before it is gone, if its own URL cannot tell.
+"""How far apart two jobs must find a record left out before it is gone, if its own URL cannot tell. The same
+applies to parts of a record whose document may be cut.
 
 A daily job may begin some hours earlier than the one before.
 """

@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from ..dates import utc_words
 from .messages import HarvestMessage, MessageCode
 from .record import (
     Containers,
@@ -24,7 +25,9 @@ from .record import (
     Sighting,
     guid_of,
 )
+from .record_changes import MOST, lost
 from .strategy import (
+    LEFT_OUT_AFTER,
     AbsentRecord,
     BrakeLimits,
     Deletions,
@@ -66,6 +69,9 @@ class RecordChange:
     """What the URL of a deleted record answered; None if it was not requested."""
     is_approved: bool = False
     """An editor has released its deletion."""
+    incomplete_since: datetime | None = None
+    """It counts as unchanged, because it may be cut. Keep this for the next job, as
+    :attr:`.record.KnownRecord.incomplete_since`."""
 
 
 class SurveyObserver(Protocol):
@@ -162,9 +168,10 @@ def survey(
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
     released = {*released, *(record.guid for record in known if record.approved)}
-    classifier = _Classifier(source, known, unmapped or {}, observer, tell)
+    decided = {*released, *held}
+    classifier = _Classifier(source, known, unmapped or {}, observer, tell, decided, now)
     crawled = source_type.crawl(source, known, memory, classifier.take, now)
-    decided = deletions(
+    absences = deletions(
         known,
         classifier.seen,
         crawled.containers,
@@ -174,7 +181,7 @@ def survey(
         held=held,
         catalogs_apart=source_type.has_organizations(source.config),
     )
-    return classifier.end(crawled, decided, released)
+    return classifier.end(crawled, absences, released)
 
 
 class _Classifier:
@@ -190,7 +197,12 @@ class _Classifier:
         unmapped: Mapping[str, Mapping[str, str]],
         observer: SurveyObserver,
         tell: Tell | None,
+        decided: set[str],
+        now: datetime,
     ) -> None:
+        self._decided = decided
+        """Guids whose deletion is held or released."""
+        self._now = now
         self.seen: dict[str, SeenRecord] = {}
         self._known = known
         self._source = source
@@ -241,19 +253,50 @@ class _Classifier:
         catalog = None if seen.is_catalog else catalog_of(seen, before, containers)
         guid = guid_of(seen.url, catalog)
         kind = classify(guid, seen.content_hash, before)
-        if sighting.warnings or sighting.drafts:
-            self._noted[url] = sighting
         adopted = self._adoptable(sighting, containers) if kind is RecordClass.NEW else None
         if sighting.contents is not None:
             self._unmapped[seen.url] = sighting.contents.unmapped
         elif before is not None and (earlier := self._unmapped_before.get(before.object_id or "")):
             self._unmapped[seen.url] = earlier
         reason = _reason(kind, before, adopted)
-        self._report(RecordChange(kind, guid, seen.url, reason, catalog, before, adopted, sighting))
+        change = RecordChange(kind, guid, seen.url, reason, catalog, before, adopted, sighting)
+        change = self._unless_cut(change, containers)
+        if change.sighting and (change.sighting.warnings or change.sighting.drafts):
+            self._noted[url] = change.sighting
+        self._report(change)
         if before is not None and (
             before.forbidden_since or before.absent_since or before.approved
         ):
             self._observer.answered(before)
+
+    def _unless_cut(self, change: RecordChange, containers: Containers) -> RecordChange:
+        """Return a change; or that the record is unchanged, while what it lacks may have been cut off."""
+        owner, sighting = change.known or change.adopted, change.sighting
+        if owner is None or sighting is None or sighting.contents is None:
+            return change
+        may_be_cut = sighting.may_be_cut or not containers.left_out <= self._decided
+        since = owner.incomplete_since or self._now
+        until = since + LEFT_OUT_AFTER
+        if not owner.becomes or not (may_be_cut or owner.incomplete_since) or self._now >= until:
+            return change
+        missing = lost(self._known.contents_of(owner), sighting.contents)
+        if not missing:
+            return change
+        words = (
+            f"it lacks {', '.join(missing[:MOST])}, and its document may be cut, so that it stays as it is; it "
+            f"is changed if a job after {utc_words(until)} finds the same"
+        )
+        return replace(
+            change,
+            kind=RecordClass.UNCHANGED,
+            guid=owner.guid,
+            reason=HarvestMessage(words, MessageCode.INCOMPLETE),
+            known=owner,
+            sighting=replace(
+                sighting, contents=None, memory=owner.memory, warnings=[*sighting.warnings, words]
+            ),
+            incomplete_since=since,
+        )
 
     def end(self, crawled: CrawlEnd, decided: Deletions, released: Collection[str]) -> Survey:
         """Report the records that were not read, and return the totals."""

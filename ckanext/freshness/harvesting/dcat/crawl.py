@@ -183,8 +183,10 @@ class CatalogueCrawl:
                 await self._read_again(url)
         missing = self._missing()
         answers = await self._ask_for(missing)
+        left_out = [one for one in missing if answers.get(one.url) is not ReadOutcome.GONE]
+        self._doubt(left_out)
+        self._prove(bool(left_out))
         self._hand_on()
-        self._prove(any(answers.get(one.url) is not ReadOutcome.GONE for one in missing))
         for url, outcome in answers.items():
             self._sink(Sighting(SeenRecord(url, outcome)), self._containers)
         self._end.errors += self._reader.errors
@@ -391,14 +393,16 @@ class CatalogueCrawl:
                 self._sink(self._sighting(identity, found), self._containers)
         for identity, url in sorted(self._contested.items()):
             self._sink(_unread(identity, url, _CONTESTED), self._containers)
-        for identity in sorted(
-            self._undescribed.keys() - self._found.keys() - self._contested.keys()
-        ):
+        for identity in self._only_named():
             if self._before(identity)[0] is None:
                 self._end.skip(f"dcat:Dataset: {_UNDESCRIBED}", identity)
             else:
                 unread = _unread(identity, self._undescribed[identity], _UNDESCRIBED)
                 self._sink(unread, self._containers)
+
+    def _only_named(self) -> list[str]:
+        """Return the identities of the datasets that no page describes."""
+        return sorted(self._undescribed.keys() - self._found.keys() - self._contested.keys())
 
     def _sighting(self, identity: str, found: _Dataset) -> Sighting:
         known, name = self._before(identity)
@@ -419,7 +423,9 @@ class CatalogueCrawl:
             self._keep_named(record, known, found.named)
             content_hash = self._reader.hash(record.digest())
         seen = replace(seen, content_hash=content_hash)
-        return Sighting(seen, record, subject=name, memory=found.memory)
+        facts = self._facts.get(found.url)
+        may_be_cut = facts is None or not facts.has_end or found.url in self._containers.unproved
+        return Sighting(seen, record, subject=name, memory=found.memory, may_be_cut=may_be_cut)
 
     def _keep_named(
         self, record: Record, known: KnownRecord | None, named: Collection[str]
@@ -480,6 +486,19 @@ class CatalogueCrawl:
         """Return the end of the URL of RDF: that of the source's own, or Turtle's."""
         ending = PurePosixPath(urlsplit(self._containers.root).path).suffix
         return ending if ending in _RDF_ENDINGS else ".ttl"
+
+    def _doubt(self, left_out: Collection[KnownRecord]) -> None:
+        """Note the current records whose descriptions are missing, or a part of them: the lists may be cut.
+
+        That is nothing new for those that an earlier job found absent, or that nobody can recognise.
+        """
+        broken = [*self._only_named(), *(one for one, found in self._found.items() if found.error)]
+        unread = filter(None, (self._before(identity)[0] for identity in broken))
+        self._containers.left_out.update(
+            known.guid
+            for known in (*left_out, *unread)
+            if known.recognised and known.absent_since is None
+        )
 
     def _prove(self, is_missing: bool) -> None:
         """Mark the lists as unproved that do not prove that a record is absent."""

@@ -475,7 +475,8 @@ class ContainerCrawl:
             content_hash=content_hash,
             is_catalog=True,
         )
-        return Sighting(seen, record, memory=memory.as_json())
+        may_be_cut = not document.has_end
+        return Sighting(seen, record, memory=memory.as_json(), may_be_cut=may_be_cut)
 
 
 def _together(pages: DocumentOutline, page: DocumentOutline) -> DocumentOutline:

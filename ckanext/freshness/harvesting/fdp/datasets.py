@@ -161,6 +161,8 @@ class _Dataset:
         self._described: set[str] = set()
         """Spellings of all distributions that a document describes, also of other datasets'."""
         self._remembered: dict[str, LostDistribution] = {}
+        self._has_end = True
+        """The dataset's own document has an end."""
 
     async def read_distributions(self, dependencies: Iterable[str]) -> str:
         """Fetch the documents of the dataset's distributions; return the fingerprint of all documents.
@@ -192,6 +194,7 @@ class _Dataset:
 
     async def add_documents(self, document: FetchedDocument) -> None:
         """Add the dataset's own document and those of its distributions."""
+        self._has_end = document.has_end
         self._graph = await document.parsed()
         named = documents.distributions_of(self._graph, self._subject)
         if self._known is not None and self._known.object_id:
@@ -313,6 +316,8 @@ class _Dataset:
             warnings=sorted([*warnings, *told]),
             # The other failures are those of drafts: listed distributions that were never read.
             drafts=len(failed) - len(never_read),
+            may_be_cut=not self._has_end
+            or not all(part.has_end for part in (*self._pages, *self._single.values())),
         )
 
     def _requested_as(self, uri: str) -> str:

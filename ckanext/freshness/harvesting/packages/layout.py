@@ -122,8 +122,11 @@ class _Layout:
 
     def _complete(self, fields: dict[str, Any], tags: list[str]) -> None:
         """Fill in the fields that every package must have."""
-        title = legal_values.plain(fields.get("title")) or legal_values.plain(fields.get("uri"))
-        fields["title"] = legal_values.one_line(title or "") or "Untitled"
+        uri = legal_values.plain(fields.get("uri")) or ""
+        end = uri.rstrip("/#").replace("#", "/").rpartition("/")[2]
+        names = (fields.get("title"), fields.get("identifier"), end, uri, "Untitled")
+        lines = (legal_values.one_line(legal_values.plain(name) or "") for name in names)
+        fields["title"] = next(filter(None, lines))
         for key in ("notes", "notes_translated"):
             wanted = legal_values.is_required(self.dataset_fields.get(key, {}))
             if wanted and fields.get("notes") in EMPTY:

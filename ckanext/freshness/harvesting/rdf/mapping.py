@@ -226,8 +226,9 @@ def _record(view: RecordView, subject: Node, table: tuple[Any, ...]) -> Record:
     iri = lexical(subject)
     fields["uri"] = iri
     if "title" not in fields:
-        fields["title"] = fields.get("identifier") or _last_segment(iri) or "Untitled"
-        view.warn("title", f'the record has none; "{fields["title"]}" is used instead')
+        view.warn(
+            "title", "the record has none; its identifier or the end of its URL is used instead"
+        )
     tags: set[str] = set()
     translated: dict[str, set[str]] = {}
     unused = []
@@ -245,10 +246,6 @@ def _record(view: RecordView, subject: Node, table: tuple[Any, ...]) -> Record:
     if any(by_language):
         fields["tags_translated"] = by_language
     return Record(fields=fields, tags=sorted(tags))
-
-
-def _last_segment(iri: str) -> str:
-    return iri.rstrip("/#").replace("#", "/").rpartition("/")[2]
 
 
 def _distributions(view: RecordView, subject: Node) -> list[Node]:

@@ -196,10 +196,10 @@ class Harvest:
         return preview(source, now=now or datetime.now(timezone.utc))
 
     def wait_a_day(self) -> None:
-        """Let what the last job noted about refused and absent records be a day old."""
+        """Let what the last job noted about refused, absent and incomplete records be a day old."""
         extra = harvest_model.HarvestObjectExtra
         for row in model.Session.query(extra).filter(
-            extra.key.in_(("forbidden_since", "absent_since"))
+            extra.key.in_(("forbidden_since", "absent_since", "incomplete_since"))
         ):
             row.value = (datetime.fromisoformat(row.value) - timedelta(days=1)).isoformat()
         model.Session.commit()

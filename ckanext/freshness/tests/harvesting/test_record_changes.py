@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.harvesting.record import Record
-from ckanext.freshness.harvesting.record_changes import FieldChange, changes
+from ckanext.freshness.harvesting.record_changes import FieldChange, changes, lost
 
 A = {"uri": "https://x.example/a", "name": "Table", "format": "CSV"}
 
@@ -77,3 +77,51 @@ def test_fields_that_a_site_keeps_are_left_out(without: list[str], left: list[st
         title="B", resources=[{**A, "format": "XLSX"}, {"uri": "https://x.example/b", "name": "B"}]
     )
     assert [change.field for change in changes(before, after, without=without)] == left
+
+
+B = {"uri": "https://x.example/b", "name": "Map"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"title": "A"}, {"title": "B", "notes": "C"}, []),
+        ({"title": "A"}, {}, ["title"]),
+        ({"title": "A"}, {"title": ""}, ["title"]),
+        ({"title": ""}, {}, []),
+        ({"size": 0}, {}, ["size"]),
+        ({"is_open": False}, {"is_open": True}, []),
+        (
+            {"title_translated": {"en": "A", "nl": "B"}},
+            {"title_translated": {"en": "A"}},
+            ["title_translated"],
+        ),
+        ({"conforms_to": ["a", "b"]}, {"conforms_to": ["b", "c"]}, []),
+        ({"conforms_to": ["a", "b"]}, {"conforms_to": ["a"]}, ["conforms_to"]),
+        # Some fields have a text in place of a list with one.
+        ({"license": ["a", "b"]}, {"license": "a"}, ["license"]),
+        ({"license": "a"}, {"license": ["a", "b"]}, []),
+        (
+            {"contact": [{"name": "A", "email": "a"}]},
+            {"contact": [{"name": "B", "email": "b"}]},
+            [],
+        ),
+        ({"contact": [{"name": "A", "email": "a"}]}, {"contact": [{"name": "A"}]}, ["contact"]),
+        ({"contact": [{"name": "A"}]}, {"contact": [{"name": "A", "email": "a"}]}, []),
+        ({"contact": [{"name": "A"}]}, {}, ["contact"]),
+        ({"period": {"start": "1"}}, {"period": {"start": "2", "end": "3"}}, []),
+        ({"tags": ["a", "b"]}, {"tags": ["a"]}, ["tags"]),
+        ({"resources": [A, B]}, {"resources": [B]}, ["resource Table"]),
+        ({"resources": [A]}, {"resources": [B, {**A, "format": "XLSX"}]}, []),
+        (
+            {"resources": [A]},
+            {"resources": [{**B, **A, "format": ""}]},
+            ["format of resource Table"],
+        ),
+    ],
+)
+def test_what_a_version_lacks(
+    before: dict[str, Any], after: dict[str, Any], expected: list[str]
+) -> None:
+    assert lost(record(**before), record(**after)) == expected
+    assert lost(record(**before), record(**before)) == []

@@ -245,7 +245,7 @@ class Site:
             source_type,
             source,
             memory,
-            CurrentRecords(self.known.values(), resources_of=self._resources_of),
+            CurrentRecords(self.known.values(), contents_of=self._contents_of),
             job,
             now=now,
             limits=self.brake,
@@ -256,7 +256,9 @@ class Site:
         for change in job.changes.values():
             if change.kind is RecordClass.UNCHANGED and change.known and change.sighting:
                 self.known[change.known.url] = dataclasses.replace(
-                    change.known, memory=change.sighting.memory
+                    change.known,
+                    memory=change.sighting.memory,
+                    incomplete_since=change.incomplete_since,
                 )
         for known in job.answering:
             self.known[known.url] = dataclasses.replace(
@@ -278,8 +280,8 @@ class Site:
         self.memory.finish(forget_others=job.survey.crawled.is_whole)
         return job
 
-    def _resources_of(self, known: KnownRecord) -> list[dict[str, Any]]:
-        return list(self.objects[known.object_id or ""]["resources"])
+    def _contents_of(self, known: KnownRecord) -> Contents:
+        return Contents.from_json(json.dumps(self.objects[known.object_id or ""]))
 
     def release(self) -> None:
         """Approve all held deletions."""

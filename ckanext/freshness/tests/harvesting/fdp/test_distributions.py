@@ -10,6 +10,7 @@ import pytest
 
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
+    DAY,
     NOW,
     Site,
     unchanged,
@@ -189,3 +190,23 @@ def test_distributions_that_a_page_leaves_out_are_asked_for(fdp: FdpServer) -> N
     assert isinstance(last, Record)
     fdp.change(last, title="Changed")
     assert site.job().of(RecordClass.CHANGED) == urls(fdp, dataset)
+
+
+@pytest.mark.parametrize("has_end", [False, True])
+def test_a_document_without_an_end_takes_nothing_away(fdp: FdpServer, has_end: bool) -> None:
+    """It ends before the distributions; only a second job a day later takes it as it is."""
+    fdp.layout.pages = False
+    dataset = fdp.add_dataset(fdp.add_catalog())
+    site = Site(fdp)
+    site.job()
+    before = dict(site.packages)
+    iri = fdp.iri_of(dataset)
+    body = f'<{iri}> a <{DCAT}Dataset>; <http://purl.org/dc/terms/title> "A title" .'.encode()
+    length = f"Content-Length: {len(body)}\r\n" if has_end else ""
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\nConnection: close\r\n{length}\r\n"
+    fdp.faults[dataset.path] = faults.Raw(head.encode() + body)
+    job = site.job()
+    assert job.errors == []
+    assert (site.packages == before) is not has_end
+    site.job(NOW + DAY)
+    assert site.packages[iri].resources == [] and site.packages[iri].title == "A title"

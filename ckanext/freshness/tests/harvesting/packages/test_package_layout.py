@@ -58,6 +58,21 @@ def test_keys_of_ckans_own_are_left_out() -> None:
     assert len(result.warnings) == len(RESERVED_KEYS) + 1
 
 
+@pytest.mark.parametrize(
+    ("fields", "title"),
+    [
+        ({"title": "A", "identifier": "B"}, "A"),
+        ({"identifier": "B", "uri": "https://a.nl/c"}, "B"),
+        ({"uri": "https://a.nl/c/"}, "c"),
+        ({"uri": "https://a.nl/b#c"}, "c"),
+        ({"uri": "urn:c"}, "urn:c"),
+        ({}, "Untitled"),
+    ],
+)
+def test_a_record_without_a_title(fields: dict[str, Any], title: str) -> None:
+    assert laid({"title": None, **fields}).package["title"] == title
+
+
 # Tags
 
 HEALTH = ("Self-rated health", "poverty", "social exclusion")

@@ -1,0 +1,248 @@
+"""Half documents: a file that is being written, an answer that was broken off. They take nothing away."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+from aiohttp import web
+from rdflib import RDF
+
+from ckanext.freshness.harvesting.strategy import BrakeLimits, RecordClass
+from ckanext.freshness.tests.harvesting.conftest import add_source
+from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
+from ckanext.freshness.tests.harvesting.fdp.crawling import NOW
+from ckanext.freshness.tests.servers.base import Answer, Exchange
+from ckanext.freshness.tests.servers.catalogue import MEDIA_TYPES, CatalogueServer
+from ckanext.freshness.tests.servers.faults import Body, Cut, Fault, Raw, Status, Truncate, written
+
+COUNT = 12
+LAST = "008"
+"""The dataset in which the document ends: it has its title and type, and no distribution."""
+TYPE = f">{RDF.type.n3()}"
+CHANGED, UNCHANGED = RecordClass.CHANGED, RecordClass.UNCHANGED
+
+
+@pytest.fixture
+def server() -> Iterator[CatalogueServer]:
+    with CatalogueServer(COUNT, form="nt") as running:
+        yield running
+
+
+def half(server: CatalogueServer, page: int = 1) -> bytes:
+    """Return the beginning of the catalogue in N-Triples: whole lines, up to the type of the last dataset."""
+    form, server.form = server.form, "nt"
+    lines = sorted(server.page(page).body.splitlines(keepends=True), key=place)
+    server.form = form
+    (end,) = (number for number, line in enumerate(lines) if place(line) == (LAST, TYPE))
+    return b"".join(lines[: end + 1])
+
+
+def place(line: bytes) -> tuple[str, str]:
+    """Return the dataset that a triple describes, "" for the catalogue, and the triple's predicate."""
+    subject, predicate, _ = line.decode().split(" ", 2)
+    found = re.search(r"/(dataset|files)/([0-9]+)(.*)", subject)
+    return (found[2], found[3] + predicate) if found else ("", predicate)
+
+
+def answer(body: bytes, *headers: str) -> bytes:
+    """Return an answer as bytes."""
+    head = ["HTTP/1.1 200 OK", "Content-Type: application/n-triples", "Connection: close", *headers]
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+def chunk(body: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(body), body)
+
+
+def turtle(server: CatalogueServer) -> Body:
+    """Turtle that ends behind a dataset."""
+    server.form = "turtle"
+    body = server.page(1).body
+    return Body(body[: body.index(b" .\n", len(body) // 3) + 3])
+
+
+def cut(form: str) -> Callable[[CatalogueServer], Fault]:
+    def made(server: CatalogueServer) -> Fault:
+        server.form = form
+        return Cut(0.9)
+
+    return made
+
+
+def zipped(server: CatalogueServer, keep: float = 1.0) -> Raw:
+    body = gzip.compress(half(server))
+    body = body[: int(len(body) * keep)]
+    return Raw(answer(body, "Content-Encoding: gzip", f"Content-Length: {len(body)}"))
+
+
+HALVES: dict[str, Callable[[CatalogueServer], Fault]] = {
+    "N-Triples, whole lines": lambda server: Body(half(server)),
+    "N-Triples, a part of a line": lambda server: Body(half(server)[:-20]),
+    "Turtle, whole datasets": turtle,
+    **{f"{form}, cut": cut(form) for form in MEDIA_TYPES},
+    "gzip of a half": zipped,
+    "half of a gzip": lambda server: zipped(server, 0.7),
+    "206": lambda server: Status(206, half(server), {"Content-Type": "application/n-triples"}),
+    "no length": lambda server: Raw(answer(half(server))),
+    "HTTP/1.0": lambda server: Raw(answer(half(server)).replace(b"HTTP/1.1", b"HTTP/1.0")),
+    "less than its length": lambda server: Raw(
+        answer(half(server), f"Content-Length: {len(server.page(1).body)}")
+    ),
+    "chunks without an end": lambda server: Raw(
+        answer(chunk(half(server)), "Transfer-Encoding: chunked")
+    ),
+    "chunks with an end": lambda server: Raw(
+        answer(chunk(half(server)) + chunk(b""), "Transfer-Encoding: chunked")
+    ),
+    "broken off": lambda server: Truncate(0.9),
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_half_a_document_takes_nothing_away(server: CatalogueServer, name: str) -> None:
+    fault = HALVES[name](server)
+    site = CatalogueSite(server)
+    site.job()
+    before = dict(site.packages)
+    server.faults["/catalog"] = fault
+    site.job()
+    site.job(NOW + timedelta(hours=19))
+    assert site.packages == before
+    del server.faults["/catalog"]
+    assert site.job(NOW + timedelta(hours=20)).of(UNCHANGED) == server.iris()
+
+
+PAGES: dict[str, Callable[[CatalogueServer], Answer]] = {
+    "no bytes": lambda server: Answer(200, b"", {"Content-Type": "application/n-triples"}),
+    "an empty catalogue": lambda server: Answer(
+        200,
+        f"<{server.url}/> <{RDF.type}> <http://www.w3.org/ns/dcat#Catalog> .".encode(),
+        {"Content-Type": "application/n-triples"},
+    ),
+    "the first page": lambda server: server.page(1),
+    "the last dataset is missing": lambda server: dataclasses.replace(
+        server.page(2), body=half(server, 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("link", ["paged", "view", "header"])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_that_is_not_whole_takes_nothing_away(
+    server: CatalogueServer, name: str, link: str
+) -> None:
+    server.page_size, server.link = 6, link
+    site = CatalogueSite(server)
+    assert site.job().errors == []
+    before = dict(site.packages)
+    broken = PAGES[name](server)
+    server.faults["/catalog?page=2"] = Body(broken.body)
+    site.job()
+    site.job(NOW + timedelta(hours=19))
+    assert site.packages == before
+
+
+def lose(server: CatalogueServer) -> None:
+    server.entries[0] = dataclasses.replace(server.entries[0], files=())
+
+
+def gain(server: CatalogueServer) -> None:
+    files = ("data.csv", "more.csv")
+    server.entries[1] = dataclasses.replace(server.entries[1], title="Another", files=files)
+
+
+class Endless(Fault):
+    """The healthy body, without a length."""
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        return written(exchange, answer(exchange.healthy().body))
+
+
+@pytest.mark.parametrize("doubt", ["no end", "total"])
+def test_a_catalogue_that_never_proves_itself_whole(server: CatalogueServer, doubt: str) -> None:
+    """What it states is taken at once, what it no longer states by a second job."""
+    if doubt == "no end":
+        server.faults["/catalog"] = Endless()
+    else:
+        server.page_size, server.total = 100, "99"
+    site = CatalogueSite(server)
+    site.job()
+    gain(server)
+    assert site.job().of(CHANGED) == {server.iri("001")}
+    lose(server)
+    for hours in (0, 19):
+        job = site.job(NOW + timedelta(hours=hours))
+        assert job.of(UNCHANGED) == server.iris()
+        (change,) = [one for one in job.changes.values() if one.incomplete_since]
+        assert change.url == server.iri("000") and "it lacks resource data.csv" in change.reason
+        assert job.survey.warnings == [f"{change.url}: {change.reason}"]
+    assert site.job(NOW + timedelta(hours=20)).of(CHANGED) == {server.iri("000")}
+    assert site.job(NOW + timedelta(hours=20)).of(UNCHANGED) == server.iris()
+
+
+def test_a_whole_catalogue_loses_at_once(server: CatalogueServer) -> None:
+    site = CatalogueSite(server)
+    site.job()
+    lose(server)
+    assert site.job().of(CHANGED) == {server.iri("000")}
+
+
+@pytest.mark.parametrize("deletes", [True, False])
+def test_a_record_that_is_away_already_is_no_sign_of_a_cut(
+    server: CatalogueServer, deletes: bool
+) -> None:
+    """Its deletion is held, or this source keeps absent records."""
+    site = CatalogueSite(server, brake=BrakeLimits(deletes=deletes))
+    site.job()
+    server.unlisted.append(server.entries.pop())
+    site.job()
+    assert bool(site.held) is deletes
+    lose(server)
+    assert site.job().of(CHANGED) == {server.iri("000")}
+
+
+@pytest.mark.usefixtures("clean_site")
+def test_a_catalogue_is_whole_cut_and_whole_again(server: CatalogueServer) -> None:
+    harvest = add_source(server.source_url, source_type="dcat_catalog")
+    harvest.run()
+    before = harvest.datasets()
+    server.faults["/catalog"] = Body(half(server))
+    for _ in range(2):
+        job = harvest.run()
+        counted = {"added": 0, "updated": 0, "not modified": 9, "errored": 3, "deleted": 0}
+        assert job.stats == counted
+        (warning,) = job.warnings[server.iri(LAST)]
+        assert warning.startswith("it lacks resource data.csv, and its document may be cut")
+        (said,) = [one for one in harvest.preview().changes[UNCHANGED] if "lacks" in one.reason]
+        assert said.url == server.iri(LAST) and said.reason.startswith("it lacks resource data.csv")
+        assert harvest.datasets() == before
+    del server.faults["/catalog"]
+    assert harvest.run().stats["not modified"] == COUNT
+    assert harvest.datasets() == before
+    # The time of another cut begins anew.
+    harvest.wait_a_day()
+    server.faults["/catalog"] = Body(half(server))
+    assert harvest.run().stats["updated"] == 0
+
+
+@pytest.mark.usefixtures("clean_site")
+def test_a_catalogue_that_stays_cut(server: CatalogueServer) -> None:
+    """An editor approves the deletions. The dataset in which it is cut changes a day later."""
+    harvest = add_source(server.source_url, source_type="dcat_catalog")
+    harvest.run()
+    last = server.entries.index(next(one for one in server.entries if one.key == LAST))
+    server.unlisted, server.entries = server.entries[last + 1 :], server.entries[: last + 1]
+    server.entries[last] = dataclasses.replace(server.entries[last], files=())
+    harvest.run()
+    harvest.release()
+    job = harvest.run()
+    assert (job.stats["deleted"], job.stats["updated"]) == (COUNT - last - 1, 0)
+    harvest.wait_a_day()
+    assert harvest.run().stats["updated"] == 1
+    assert harvest.datasets()[server.iri(LAST)]["resources"] == []
+    assert harvest.run().stats["not modified"] == last + 1
