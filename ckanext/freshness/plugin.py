@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from .logic import (
     validators,
 )
 from .reporting import labels, links
-from .status import indexing
+from .status import indexing, own_fields
+
+log = logging.getLogger(__name__)
 
 DECLARATION = Path(__file__).parent / "config_declaration.yaml"
 
@@ -46,6 +49,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     p.implements(p.IConfigurable)
     p.implements(p.IConfigurer)
     p.implements(p.IFacets, inherit=True)
+    p.implements(p.IMiddleware, inherit=True)
     p.implements(p.IOrganizationController, inherit=True)
     p.implements(p.IPackageController, inherit=True)
     p.implements(p.IResourceController, inherit=True)
@@ -74,6 +78,12 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
             from . import harvesters
 
             harvesters.connect()
+
+    def make_middleware(self, app: Any, config: Any) -> Any:
+        # The first hook that knows the schemas.
+        for words in own_fields.declared_in_words():
+            log.warning("%s. %s", words, own_fields.DECLARED_ADVICE)
+        return app
 
     def get_actions(self) -> dict[str, Any]:
         own = {

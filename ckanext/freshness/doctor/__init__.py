@@ -213,13 +213,8 @@ def fields_of_the_site(now: datetime) -> Iterator[SiteFinding]:
     """Report fields of the site's own under names that this extension uses."""
     if found := own_fields.find():
         yield problem(own_fields.in_words(found), own_fields.ADVICE)
-    for package_type, names in own_fields.declared().items():
-        yield problem(
-            f"The schema of the type {package_type} declares {', '.join(names)}, which ckanext-freshness "
-            "uses: its datasets have no status",
-            "Rename this field, then: ckan freshness refresh --all. Or leave the type out of "
-            "ckanext.freshness.dataset_types.",
-        )
+    for words in own_fields.declared_in_words():
+        yield problem(words, own_fields.DECLARED_ADVICE)
 
 
 SAMPLE = 20

@@ -21,6 +21,7 @@ from rq.job import Job, JobStatus
 
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import job_from_id, model
+from ..ckan_adapter.database import TablesMissingError, refuse_missing_tables
 from ..dates import aware, utc_now, utc_text
 from . import holds
 from .job_report import coded, harvested_elsewhere, not_harvested, nothing_found
@@ -291,8 +292,9 @@ def run(source_id: str) -> dict[str, Any]:
     if source is None:
         return {"error": "The source has been removed"}
     try:
+        refuse_missing_tables()
         made = preview(source, now=utc_now(), tell=_watch(get_current_job()))
-    except (ForeignSource, ConfigError) as error:
+    except (TablesMissingError, ForeignSource, ConfigError) as error:
         return {"error": str(error)}
     return {"preview": made.as_dict(LISTED)}
 

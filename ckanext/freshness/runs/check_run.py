@@ -36,7 +36,7 @@ from ..checking.selection import (
     rotation_budget,
 )
 from ..ckan_adapter.core import model
-from ..ckan_adapter.database import HeldLock, locked_if_free, telling_of_loss
+from ..ckan_adapter.database import HeldLock, locked_if_free, require_tables, telling_of_loss
 from ..copies.store import StagedBody
 from ..dates import utc, utc_now
 from ..interfaces import IFreshnessChecker, IFreshnessDetectors
@@ -133,6 +133,7 @@ def check(
     return run, result
 
 
+@require_tables
 def check_dataset(package_id: str) -> None:
     """Check all links of a dataset, due or not, each by the rules of its checker. A background job."""
     check(CheckScope(package_ids=(package_id,)), utc_now)

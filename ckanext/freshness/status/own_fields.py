@@ -145,15 +145,21 @@ def judged_types() -> list[str]:
     return [each for each in sorted(settings.dataset_types()) if own_extras(each)]
 
 
-def declared() -> dict[str, list[str]]:
-    """Return the names of ours that the site's schemas declare, by the type of package."""
-    found = {each: declared_fields(each) for each in sorted(settings.dataset_types())}
-    return {
-        each: [name for name in NAMES.extras if name in fields]
-        for each, fields in found.items()
-        if not fields.isdisjoint(NAMES.extras)
-    }
+def declared_in_words() -> Iterator[str]:
+    """Yield for people, for each type of package, the names of ours that the site's schema declares."""
+    for package_type in sorted(settings.dataset_types()):
+        fields = declared_fields(package_type)
+        if names := [name for name in NAMES.extras if name in fields]:
+            yield (
+                f"The schema of the type {package_type} declares {', '.join(names)}, which ckanext-freshness "
+                "uses: its datasets have no status"
+            )
 
+
+DECLARED_ADVICE = (
+    "Rename this field, then: ckan freshness refresh --all. Or leave the type out of "
+    "ckanext.freshness.dataset_types."
+)
 
 _BATCH = 100
 

@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 from ckan import model
 from ckan.cli.cli import ckan
-from ckan.lib import search
+from ckan.lib import jobs, search
 from ckan.tests import factories
 
 from ckanext.freshness.ckan_adapter import database, tables
+from ckanext.freshness.harvesting import preview
+from ckanext.freshness.runs import check_run
+from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness_iati.model import TABLES
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -214,6 +218,22 @@ def test_own_pages_and_actions_say_what_to_do(
         answer = app.get("/api/action/freshness_show", query_string=asked, status=409)
         assert WORDS in answer.json["error"]["tables"][0]
     assert app.get(f"/dataset/{made['name']}/freshness", status=200)
+
+
+@pytest.mark.parametrize("state", WITHOUT)
+def test_a_background_worker_says_what_to_do(act: Callable[..., Any], state: str) -> None:
+    made = new(act)
+    source = add_source(f"http://127.0.0.1:9/{uuid4()}")
+    with WITHOUT[state]():
+        check = tk.enqueue_job(check_run.check_dataset, [made["id"]])
+        view = tk.enqueue_job(preview.run, [source.source["id"]])
+        jobs.Worker().work(burst=True)
+        assert view.return_value()["error"].endswith(WORDS)
+        *_, said = check.latest_result().exc_string.strip().splitlines()
+        assert said.startswith(
+            "ckanext.freshness.ckan_adapter.database.TablesMissingError: The tables"
+        )
+        assert WORDS in said
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,11 @@ def test_a_schema_that_declares_a_name_of_ours(act: Act, cli: Any) -> None:
     assert model.Session.get(DatasetFreshness, made["id"]) is None
 
 
-def test_the_doctor_names_the_schema(act: Act) -> None:
+def test_the_start_and_the_doctor_name_the_schema(
+    act: Act, make_app: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_app()
+    assert "type dataset declares freshness" in caplog.text
     (found,) = fields_of_the_site(datetime.now(timezone.utc))
     assert found.severity is Severity.PROBLEM
     assert "type dataset declares freshness" in found.text
