@@ -38,7 +38,8 @@ _WORDS = re.compile(
 )
 """Words of programs and databases, and the pointer that Git LFS gives in place of a file."""
 _DOCUMENT = re.compile(
-    r"\A.{0,1000}?<(?:[\w.-]+:)?(?:\w{0,30}exception\w{0,30}|errors?|fault|problem)[\s/>]", re.DOTALL | re.I
+    r"\A.{0,1000}?<(?:[\w.-]+:)?(?:\w{0,30}exception\w{0,30}|errors?|fault|problem)[\s/>]",
+    re.DOTALL | re.I,
 )
 """An element of XML that reports an error."""
 

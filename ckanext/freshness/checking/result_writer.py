@@ -200,7 +200,7 @@ UPDATE freshness_check c SET
     raw = f.raw,
     earlier = coalesce(f.earlier, c.earlier),
     outdated = coalesce(f.outdated, c.outdated),
-    outline = coalesce(f.outline, c.outline),
+    outline = f.outline,
     promised = f.promised,
     found = f.found_kind,
     unconfirmed = f.unconfirmed,

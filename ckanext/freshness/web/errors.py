@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum, Flag, auto
+from enum import Enum
 
 
 class Meaning(Enum):
@@ -18,17 +18,6 @@ class Meaning(Enum):
 _, _FAILED, _CANNOT_TELL, _OURS = Meaning
 
 
-class _Trait(Flag):
-    NONE = 0
-    RETRY = auto()
-    SILENT = auto()
-    UNASKED = auto()
-
-
-_RETRY, _SILENT, _UNASKED = _Trait.RETRY, _Trait.SILENT, _Trait.UNASKED
-_SILENT_RETRY, _UNASKED_RETRY = _SILENT | _RETRY, _UNASKED | _RETRY
-
-
 class FailureReason(Enum):
     """The reason why a request has no answer. The value is stored and counted.
 
@@ -38,14 +27,11 @@ class FailureReason(Enum):
 
     meaning: Meaning
     why: str
-    _traits: _Trait
 
-    def __new__(
-        cls, value: str, meaning: Meaning, why: str, traits: _Trait = _Trait.NONE
-    ) -> FailureReason:
+    def __new__(cls, value: str, meaning: Meaning, why: str) -> FailureReason:
         self = object.__new__(cls)
         self._value_ = value
-        self.meaning, self.why, self._traits = meaning, why, traits
+        self.meaning, self.why = meaning, why
         return self
 
     # The URL itself
@@ -53,103 +39,59 @@ class FailureReason(Enum):
     SCHEME_REFUSED = "scheme refused", _CANNOT_TELL, "only http and https are asked for"
 
     # Requests that we refuse to send
-    INSIDE_ADDRESS = (
-        "inside address",
-        _OURS,
-        "this site sends nothing into private networks",
-        _UNASKED,
-    )
-    HOST_NOT_ALLOWED = (
-        "host not allowed",
-        _OURS,
-        "the site's settings do not allow the host",
-        _UNASKED,
-    )
-    HOST_DEFERRED = (
-        "host asked for a pause",
-        _CANNOT_TELL,
-        "the server asked for a long pause",
-        _UNASKED,
-    )
-    HOST_SILENT = (
-        "host gave no answer",
-        _CANNOT_TELL,
-        "its server gave no answer to other requests",
-        _UNASKED,
-    )
+    INSIDE_ADDRESS = "inside address", _OURS, "this site sends nothing into private networks"
+    HOST_NOT_ALLOWED = "host not allowed", _OURS, "the site's settings do not allow the host"
+    HOST_DEFERRED = "host asked for a pause", _CANNOT_TELL, "the server asked for a long pause"
+    HOST_SILENT = "host gave no answer", _CANNOT_TELL, "its server gave no answer to other requests"
     """Other requests to the host failed again and again. This URL was not requested."""
-    TOO_LARGE = "too large", _OURS, "the file is larger than this site reads", _UNASKED
-    NO_ROOM = "no room", _OURS, "this site had no room for the file at that moment", _UNASKED_RETRY
-    INVALID_REQUEST = "invalid request", _OURS, "the request cannot be sent", _UNASKED
-    UNFORESEEN = "unforeseen", _OURS, "this site met an error that nobody foresaw", _UNASKED
+    TOO_LARGE = "too large", _OURS, "the file is larger than this site reads"
+    NO_ROOM = "no room", _OURS, "this site had no room for the file at that moment"
+    INVALID_REQUEST = "invalid request", _OURS, "the request cannot be sent"
+    UNFORESEEN = "unforeseen", _OURS, "this site met an error that nobody foresaw"
     """An exception that nobody expected, probably because of a bug of ours."""
 
     # Names and connections
-    NAME_NOT_FOUND = "name not found", _FAILED, "its host name does not exist", _SILENT
-    NAME_LOOKUP_FAILED = (
-        "name lookup failed",
-        _FAILED,
-        "its host name cannot be looked up",
-        _SILENT_RETRY,
-    )
-    CONNECTION_REFUSED = (
-        "connection refused",
-        _FAILED,
-        "nothing answers at its address",
-        _SILENT_RETRY,
-    )
-    CONNECTION_RESET = (
-        "connection reset",
-        _FAILED,
-        "the server breaks the connection off",
-        _SILENT_RETRY,
-    )
-    UNREACHABLE = "unreachable", _FAILED, "its machine cannot be reached", _SILENT_RETRY
-    NO_ROUTE = "no route", _OURS, "this machine has no way to its network", _UNASKED_RETRY
-    PROXY = "proxy", _OURS, "the proxy of this site gives no answer", _UNASKED_RETRY
-    OUT_OF_SOCKETS = "out of sockets", _OURS, "this machine has too many open files", _UNASKED_RETRY
+    NAME_NOT_FOUND = "name not found", _FAILED, "its host name does not exist"
+    NAME_LOOKUP_FAILED = "name lookup failed", _FAILED, "its host name cannot be looked up"
+    CONNECTION_REFUSED = "connection refused", _FAILED, "nothing answers at its address"
+    CONNECTION_RESET = "connection reset", _FAILED, "the server breaks the connection off"
+    UNREACHABLE = "unreachable", _FAILED, "its machine cannot be reached"
+    NO_ROUTE = "no route", _OURS, "this machine has no way to its network"
+    PROXY = "proxy", _OURS, "the proxy of this site gives no answer"
+    OUT_OF_SOCKETS = "out of sockets", _OURS, "this machine has too many open files"
 
-    TLS_EXPIRED = "certificate expired", _FAILED, "browsers warn of an expired certificate", _SILENT
+    TLS_EXPIRED = "certificate expired", _FAILED, "browsers warn of an expired certificate"
     TLS_SELF_SIGNED = (
         "certificate self-signed",
         _FAILED,
         "browsers warn of a certificate that nobody signed",
-        _SILENT,
     )
     TLS_WRONG_NAME = (
         "certificate for another name",
         _FAILED,
         "browsers warn of a certificate for another name",
-        _SILENT,
     )
     TLS_UNTRUSTED = (
         "certificate not trusted",
         _CANNOT_TELL,
         "an intermediate certificate is missing, which browsers may know",
-        _SILENT,
     )
-    TLS_FAILED = "TLS failed", _FAILED, "not even outdated encryption is understood", _SILENT
+    TLS_FAILED = "TLS failed", _FAILED, "not even outdated encryption is understood"
 
-    CONNECT_TIMEOUT = (
-        "connect timeout",
-        _FAILED,
-        "the server takes no connection in time",
-        _SILENT_RETRY,
-    )
-    READ_TIMEOUT = "read timeout", _FAILED, "the server falls silent", _SILENT_RETRY
-    TOTAL_TIMEOUT = "total timeout", _FAILED, "no answer begins in time", _SILENT
+    CONNECT_TIMEOUT = "connect timeout", _FAILED, "the server takes no connection in time"
+    READ_TIMEOUT = "read timeout", _FAILED, "the server falls silent"
+    TOTAL_TIMEOUT = "total timeout", _FAILED, "no answer begins in time"
     UNFINISHED = (
         "unfinished",
         _CANNOT_TELL,
         "the file arrives, but too slowly for the limits of this site",
-        _SILENT,
     )
     """The time was over while the body still arrived: a slow file is no broken one."""
 
     # The answer
     REDIRECT_LOOP = "redirect loop", _FAILED, "it redirects in a circle"
     TOO_MANY_REDIRECTS = "too many redirects", _FAILED, "it redirects too often"
-    TRUNCATED = "truncated", _FAILED, "the file breaks off", _RETRY
+    TRUNCATED = "truncated", _FAILED, "the file breaks off"
     MALFORMED = "malformed answer", _FAILED, "not even browsers can read the answer"
 
     @property
@@ -158,17 +100,53 @@ class FailureReason(Enum):
 
         A total timeout is not retried: a URL that needs more time needs it every time.
         """
-        return _RETRY in self._traits
+        return self in _RETRIABLE
 
     @property
     def silence(self) -> bool:
         """Decide whether the host gave no answer at all, so that its other URLs probably fail, too."""
-        return _SILENT in self._traits
+        return self in _SILENT
 
     @property
     def theirs(self) -> bool:
         """Decide whether the host was asked, so that the reason says something about it."""
-        return _UNASKED not in self._traits
+        return self.meaning is not Meaning.OURS and self not in _NOT_ASKED
+
+
+_RETRIABLE = frozenset(
+    {
+        FailureReason.NO_ROOM,
+        FailureReason.NAME_LOOKUP_FAILED,
+        FailureReason.CONNECTION_REFUSED,
+        FailureReason.CONNECTION_RESET,
+        FailureReason.UNREACHABLE,
+        FailureReason.NO_ROUTE,
+        FailureReason.PROXY,
+        FailureReason.OUT_OF_SOCKETS,
+        FailureReason.CONNECT_TIMEOUT,
+        FailureReason.READ_TIMEOUT,
+        FailureReason.TRUNCATED,
+    }
+)
+_SILENT = frozenset(
+    {
+        FailureReason.NAME_NOT_FOUND,
+        FailureReason.NAME_LOOKUP_FAILED,
+        FailureReason.CONNECTION_REFUSED,
+        FailureReason.CONNECTION_RESET,
+        FailureReason.UNREACHABLE,
+        FailureReason.TLS_EXPIRED,
+        FailureReason.TLS_SELF_SIGNED,
+        FailureReason.TLS_WRONG_NAME,
+        FailureReason.TLS_UNTRUSTED,
+        FailureReason.TLS_FAILED,
+        FailureReason.CONNECT_TIMEOUT,
+        FailureReason.READ_TIMEOUT,
+        FailureReason.TOTAL_TIMEOUT,
+        FailureReason.UNFINISHED,
+    }
+)
+_NOT_ASKED = frozenset({FailureReason.HOST_DEFERRED, FailureReason.HOST_SILENT})
 
 
 class FetchError(Exception):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,15 +15,12 @@ from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.tests.checking.answers import (
     BROKEN,
-    CANNOT_TELL,
     CASES,
-    FIRST,
     MOST_BYTES,
     NOW,
     Asked,
     Case,
 )
-from ckanext.freshness.tests.servers.file_host import TABLES, FileHost
 from ckanext.freshness.tests.servers.raw import RawServer
 from ckanext.freshness.tests.web.support import FAST, SETTINGS, asking
 from ckanext.freshness.web.client import Client
@@ -36,8 +32,6 @@ LIMITS = replace(
     FAST, attempts=2, connect=10.0, read=5.0, total=20.0, retry_after_max=1.0, max_bytes=MOST_BYTES
 )
 UNPACED = HostPolicy(connections=1, per_second=1000.0)
-LINKS = int(os.environ.get("FRESHNESS_TEST_LINKS", "100"))
-"""Of the test of odd links among others."""
 
 
 class Server:
@@ -89,14 +83,12 @@ def _resource(number: int, case: Case, port: int, before: list[CheckResult]) -> 
     )
 
 
-async def _checked(
-    resources: list[ResourceToCheck], policy: HostPolicy = UNPACED
-) -> list[CheckResult]:
+async def _checked(resources: list[ResourceToCheck]) -> list[CheckResult]:
     found: list[CheckResult] = []
     settings = replace(SETTINGS, limits=LIMITS)
     names = Names(asking(lambda _: ["127.0.0.1"]))
     with ContentSandbox() as sandbox:
-        async with Client(settings, Hosts(policy), names, concurrency=100) as client:
+        async with Client(settings, Hosts(UNPACED), names, concurrency=100) as client:
             tools = HdxTools(client, sandbox, lambda: NOW)
             await check_resources(resources, tools, found.append, confirm_after=0.01)
     return found
@@ -120,45 +112,6 @@ def test_what_fails_keeps_what_is_known(nights: list[list[CheckResult]]) -> None
     for before, after in itertools.chain.from_iterable(map(itertools.pairwise, nights)):
         if after.outcome in (Outcome.ERROR, Outcome.CANNOT_TELL):
             assert after.memory == before.memory
-
-
-def test_odd_links_among_others_get_their_own_marks() -> None:
-    """Each host has nine files of the demo's file host, and an odd link."""
-    odd = {n: n // 10 * len(CASES) // (LINKS // 10) for n in range(0, LINKS, 10)}
-    answers, policy = Server(), HostPolicy(connections=2, per_second=1000.0, failures=5)
-    memories = [KnownContent()] * LINKS
-    failures: Counter[int] = Counter()
-    seen: Counter[Outcome] = Counter()
-    with RawServer(answers.speak) as strange, FileHost(now=NOW) as usual:
-        for answers.night in NIGHTS:
-            resources = []
-            for link in range(LINKS):
-                before, path, port = "http://", f"{TABLES}{link}.csv", usual.port
-                if link in odd:
-                    before, path, port = CASES[odd[link]].link, f"/{odd[link]}", strange.port
-                resources.append(
-                    ResourceToCheck(
-                        f"{link}",
-                        "package",
-                        f"{before}host-{link // 10}.example:{port}{path}",
-                        memories[link],
-                        format=CASES[odd[link]].format if link in odd else "CSV",
-                        may_be_landing_page=link in odd and CASES[odd[link]].may_be_landing_page,
-                        verifies_dates=True,
-                    )
-                )
-            for result in asyncio.run(_checked(resources, policy)):
-                link = int(result.resource.resource_id)
-                memories[link] = result.memory
-                failures[link] += result.counts_as_failure
-                if link not in odd:
-                    seen[result.outcome] += 1
-    broken = {link for link, count in failures.items() if count == len(NIGHTS)}
-    assert broken == {link for link, number in odd.items() if CASES[number].nights == BROKEN}
-    # The others have no failure. Where a server asked for a pause, they are put off.
-    assert not [link for link in failures.keys() - odd.keys() if failures[link]]
-    assert set(seen) <= {FIRST, Outcome.NOT_MODIFIED, CANNOT_TELL}
-    assert seen[CANNOT_TELL] < LINKS * len(NIGHTS) / 10
 
 
 def test_each_case_has_its_name() -> None:

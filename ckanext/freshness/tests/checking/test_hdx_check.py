@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.checking.decisions import (
+    UNOPENED,
     CheckResult,
     KnownContent,
     Outcome,
@@ -193,6 +194,14 @@ def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> No
 
     mended = one(server, first.memory, format="XLSX")
     assert (mended.outcome, mended.memory.found) == (Outcome.SAME_HASH, None)
+
+
+def test_a_file_that_opens_at_one_of_two_downloads(server: FileServer, seen: KnownContent) -> None:
+    book = workbook({"Data": {"A1": 1.0}})
+    server.files["/file.csv"] = Answer(200, book[:-30])
+    server.faults["/file.csv"] = faults.Body(book, times=1)
+    found = one(server, seen, format="XLSX")
+    assert (found.outcome, found.attempt.reason) == (Outcome.UNCONFIRMED, UNOPENED)
 
 
 # Retries and redirects

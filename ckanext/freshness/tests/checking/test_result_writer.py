@@ -8,6 +8,7 @@ import pytest
 
 from ckanext.freshness.checking import check_rows
 from ckanext.freshness.checking.decisions import Attempt, CheckResult, KnownContent, Outcome
+from ckanext.freshness.checking.outlines import Outline
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
     BEFORE,
@@ -102,6 +103,7 @@ def test_where_a_file_has_moved_is_known_from_the_last_success() -> None:
 def test_memory_is_kept_as_the_finding_has_it() -> None:
     one_resource()
     memory = KnownContent('"2"', None, "members:c", "cafe", ("sha256:b", 'own:"{,\\} '), True)
+    memory = memory._replace(outline=Outline(7_000_000_000, 2, 'id\n"größe"'))
     write(finding(memory=memory))
     assert start().memory == memory
     for lie in (True, False, None):
