@@ -26,11 +26,12 @@ from ckanext.freshness import settings
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.status import refresh
-from ckanext.freshness.tests.servers import fdp_demo, registry_model
+from ckanext.freshness.tests.servers import fdp_demo
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.file_host import FileHost
-from ckanext.freshness.tests.servers.registry import RegistryServer
+from ckanext.freshness_iati.tests.servers import registry_model
+from ckanext.freshness_iati.tests.servers.registry import RegistryServer
 from demo import datasets as own
 from demo import history
 from demo.children import Children

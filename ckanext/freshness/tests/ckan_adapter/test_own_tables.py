@@ -22,7 +22,6 @@ from ckanext.freshness.ckan_adapter import database, tables
 from ckanext.freshness.harvesting import preview
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.tests.harvesting.conftest import add_source
-from ckanext.freshness_iati.model import TABLES
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -33,14 +32,14 @@ FORGOTTEN = [("harvest",), ("freshness", "harvest")]
 @contextlib.contextmanager
 def without_tables(*plugins: str) -> Iterator[None]:
     """Hide the tables of some plugins, as if their migrations had never run."""
-    names = sa.inspect(model.Session.get_bind()).get_table_names()
-    others = {table.name for table in TABLES}
-    away = [
-        name
-        for name in names
-        if name.startswith(tuple(f"{plugin}_" for plugin in plugins)) and name not in others
-    ]
-    assert away
+    names = set(sa.inspect(model.Session.get_bind()).get_table_names())
+    known = {
+        name: {table.name for table in each} for name, each in tables.tables_by_plugin().items()
+    }
+    away = {f"{plugin}_alembic_version" for plugin in plugins}
+    for plugin in plugins:
+        away |= known.get(plugin) or {name for name in names if name.startswith(f"{plugin}_")}
+    assert away <= names
     try:
         _rename({name: f"elsewhere_{name}" for name in away})
         database.forget_tables()

@@ -8,8 +8,8 @@ from contextlib import closing
 
 from ckanext.freshness.copies.store import Store, StoredCopy
 
-SMALL = b"<iati-activities/>"
-LARGE = b"".join(b"<iati-activity>%d</iati-activity>" % number for number in range(20_000))
+SMALL = b"<rows/>"
+LARGE = b"".join(b"<row>%d</row>" % number for number in range(20_000))
 """Larger than what is held in memory."""
 
 

@@ -153,7 +153,7 @@ def test_memory_does_not_grow_with_a_body(root: Path) -> None:
     script = """
         size = int(sys.argv[2])
         store = Store(sys.argv[1])
-        piece = b"<iati-activity>%s</iati-activity>" % (b"x" * 65000)
+        piece = b"<row>%s</row>" % (b"x" * 65000)
         with store.stage() as staged:
             for _ in range(size):
                 staged.write(piece)

@@ -52,7 +52,7 @@ def test_nobody_checks_any_more(hours: float, late: bool) -> None:
 def test_a_check_of_one_dataset_is_no_nightly_one() -> None:
     add_run(1, options={"package_ids": ["a"], "host": None, "everything": False})
     add_run(2, options={"package_ids": None, "host": "a.org", "everything": False})
-    add_run(3, kind="iati", options={"source": "a"})
+    add_run(3, kind="other", options={"source": "a"})
     (one,) = findings(doctor.nightly_run)
     assert one.severity is Severity.NOTE
 

@@ -13,14 +13,11 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.harvesting.dcat.source_type import DCAT_CATALOG
-from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
-from ckanext.freshness.harvesting.sources import check_config
+from ckanext.freshness.harvesting.sources import check_config, our_names, source_type_named
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Redirect, Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness_iati.source_type import IATI_REGISTRY
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -92,8 +89,12 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: Fdp
     assert form is not None
     assert form.select_one("[name=config]") is not None
     assert form.select_one("[name=source_type][value=fdp]") is not None
-    for source_type in (FAIR_DATA_POINT, DCAT_CATALOG, IATI_REGISTRY):
-        (example,) = form.select(f"#help-{source_type.name} pre")
+    names = our_names()
+    assert len(names) > 2
+    for name in names:
+        (example,) = form.select(f"#help-{name} pre")
+        source_type = source_type_named(name)
+        assert source_type is not None
         check_config(source_type, example.text)
 
     at_a_file = {**filled_in, "url": "file:///etc/passwd"}

@@ -14,7 +14,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import check_run, copies
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
-from ckanext.freshness.tests.servers.iati_files import IatiFiles
+from ckanext.freshness.tests.servers.one_file import OneFile
 
 pytestmark = pytest.mark.usefixtures("kept_db", "impatient_checks")
 
@@ -22,8 +22,8 @@ START = datetime.now(timezone.utc).replace(microsecond=0)
 
 
 @pytest.fixture
-def server() -> Iterator[IatiFiles]:
-    with IatiFiles() as one:
+def server() -> Iterator[OneFile]:
+    with OneFile() as one:
         one.body, one.media_type = b"a,b\n1,2\n", "text/csv"
         yield one
 
@@ -40,7 +40,7 @@ def csvs(store_folder: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.formats", ["csv"])
 
 
-def link(server: IatiFiles, extras: Sequence[Any] = (), **more: Any) -> dict[str, Any]:
+def link(server: OneFile, extras: Sequence[Any] = (), **more: Any) -> dict[str, Any]:
     url = f"{server.url}/{len(server.requests)}-{id(more)}/table.csv"
     package = factories.Dataset(
         resources=[{"url": url, "format": "CSV", **more}], extras=list(extras)
@@ -66,7 +66,7 @@ def bytes_of(resource: dict[str, Any]) -> bytes | None:
         reader.close()
 
 
-def test_the_first_bytes_and_then_confirmed_ones(csvs: None, server: IatiFiles) -> None:
+def test_the_first_bytes_and_then_confirmed_ones(csvs: None, server: OneFile) -> None:
     resource = link(server)
     assert not check_run.missing_in_words(run(resource, 1))
     assert bytes_of(resource) == b"a,b\n1,2\n"
@@ -87,7 +87,7 @@ def test_the_first_bytes_and_then_confirmed_ones(csvs: None, server: IatiFiles) 
     ],
 )
 def test_nothing_worse_takes_its_place(
-    csvs: None, server: IatiFiles, status: int, body: bytes
+    csvs: None, server: OneFile, status: int, body: bytes
 ) -> None:
     resource = link(server)
     run(resource, 1)
@@ -96,14 +96,14 @@ def test_nothing_worse_takes_its_place(
     assert bytes_of(resource) == b"a,b\n1,2\n"
 
 
-def test_other_formats_have_none(csvs: None, store_folder: Path, server: IatiFiles) -> None:
+def test_other_formats_have_none(csvs: None, store_folder: Path, server: OneFile) -> None:
     resource = link(server, format="XLS")
     run(resource, 1)
     assert bytes_of(resource) is None and not list(store_folder.rglob("*.csv"))
 
 
 def test_a_copy_is_made_although_the_server_says_that_nothing_changed(
-    store_folder: Path, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+    store_folder: Path, server: OneFile, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resource = link(server)
     run(resource, 1)
@@ -117,7 +117,7 @@ def test_a_copy_is_made_although_the_server_says_that_nothing_changed(
 
 
 def test_a_change_that_found_no_room_is_copied_later(
-    csvs: None, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+    csvs: None, server: OneFile, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resource = link(server)
     run(resource, 1)
@@ -130,7 +130,7 @@ def test_a_change_that_found_no_room_is_copied_later(
     assert bytes_of(resource) == server.body
 
 
-def test_what_is_gone_is_pruned(csvs: None, server: IatiFiles) -> None:
+def test_what_is_gone_is_pruned(csvs: None, server: OneFile) -> None:
     gone, failing = link(server), link(server)
     for one in (gone, failing):
         run(one, 1)
@@ -144,7 +144,7 @@ def test_what_is_gone_is_pruned(csvs: None, server: IatiFiles) -> None:
 
 @pytest.mark.parametrize("few", [0, 100])
 def test_a_lost_copy_is_fetched_again(
-    csvs: None, server: IatiFiles, store_folder: Path, monkeypatch: pytest.MonkeyPatch, few: int
+    csvs: None, server: OneFile, store_folder: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     """The file is read whatever the server says of changes."""
     monkeypatch.setattr(copies, "_FEW", few)
@@ -156,7 +156,7 @@ def test_a_lost_copy_is_fetched_again(
 
 
 def test_a_copy_follows_its_url_to_another_id(
-    csvs: None, server: IatiFiles, store_folder: Path
+    csvs: None, server: OneFile, store_folder: Path
 ) -> None:
     """An update without the ids of resources gives them new ids."""
     resource = link(server)

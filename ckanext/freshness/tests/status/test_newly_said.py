@@ -57,8 +57,8 @@ def test_newly_said(
     run_records.end_run(run_records.begin_run(NOW - timedelta(days=9), EVERYTHING), NOW, FIGURES)
     run_id = run_records.begin_run(NOW - timedelta(hours=1), options)
     run_records.end_run(run_id, NOW, figures, error=None if figures else "It was stopped")
-    # Neither a cycle of IATI's nor a run that began later is a run before this one.
-    for kind, began in (("iati", NOW - timedelta(minutes=1)), ("check", NOW + timedelta(hours=1))):
+    # Neither a run of another kind nor a run that began later is a run before this one.
+    for kind, began in (("other", NOW - timedelta(minutes=1)), ("check", NOW + timedelta(hours=1))):
         run_records.end_run(run_records.begin_run(began, EVERYTHING, kind=kind), NOW, FIGURES)
     this = run_records.begin_run(NOW, EVERYTHING)
     said = dict(run_records.with_newer_review_or_script(this))

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.tests.servers.registry import RegistryServer
-from ckanext.freshness.tests.servers.registry_model import Registry
+from ckanext.freshness_iati.tests.servers.registry import RegistryServer
+from ckanext.freshness_iati.tests.servers.registry_model import Registry
 
 from .cycles import Site
 

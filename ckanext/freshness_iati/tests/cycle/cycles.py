@@ -17,11 +17,11 @@ from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import copies
 from ckanext.freshness.tests.harvesting.conftest import add_source
-from ckanext.freshness.tests.servers.registry import RegistryServer
-from ckanext.freshness.tests.servers.registry_model import Dataset
 from ckanext.freshness_iati import cycle, publication
 from ckanext.freshness_iati.model import IatiDataset
 from ckanext.freshness_iati.report import CycleReport
+from ckanext.freshness_iati.tests.servers.registry import RegistryServer
+from ckanext.freshness_iati.tests.servers.registry_model import Dataset
 from ckanext.harvest import model as harvest_model
 
 

@@ -12,8 +12,8 @@ from ckan import model
 from ckan.tests import helpers
 
 from ckanext.freshness.model import CheckRun, FreshnessChange, FreshnessEvidence
-from ckanext.freshness.tests.servers.registry_model import Dataset
 from ckanext.freshness_iati.report import CycleReport
+from ckanext.freshness_iati.tests.servers.registry_model import Dataset
 
 from .cycles import Site
 

@@ -13,9 +13,9 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import rows_of
 from ckanext.freshness.tests.pages.test_runs import text, words
-from ckanext.freshness.tests.servers.registry import RegistryServer
-from ckanext.freshness.tests.servers.registry_model import Registry
 from ckanext.freshness_iati.tests.cycle.cycles import Site
+from ckanext.freshness_iati.tests.servers.registry import RegistryServer
+from ckanext.freshness_iati.tests.servers.registry_model import Registry
 
 LOCATION = "ckanext.freshness.copies.location"
 

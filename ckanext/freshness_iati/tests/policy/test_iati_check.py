@@ -15,7 +15,7 @@ from ckanext.freshness.copies import store_keys
 from ckanext.freshness.copies.store import StagedBody, Store, StoredCopy, StoreError
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.hostile_tls import tls_servers
-from ckanext.freshness.tests.servers.iati_files import ACTIVITIES, ETAG, MODIFIED, IatiFiles
+from ckanext.freshness.tests.servers.one_file import ETAG, MODIFIED
 from ckanext.freshness.tests.web.support import FAST, SETTINGS, UNHURRIED, lookup
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
@@ -29,6 +29,7 @@ from ckanext.freshness_iati.iati_check import (
     check_files,
 )
 from ckanext.freshness_iati.rules import FileState, IatiOutcome
+from ckanext.freshness_iati.tests.servers.iati_files import ACTIVITIES, IatiFiles
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)

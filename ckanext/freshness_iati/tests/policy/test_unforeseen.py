@@ -11,10 +11,10 @@ import pytest
 
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.tests.checking import test_unforeseen as checks
-from ckanext.freshness.tests.servers.iati_files import ACTIVITIES
 from ckanext.freshness.tests.servers.raw import RawServer
 from ckanext.freshness_iati.iati_check import IatiCheckResult, IatiTools, KnownFile, check_files
 from ckanext.freshness_iati.rules import FileState, IatiOutcome
+from ckanext.freshness_iati.tests.servers.iati_files import ACTIVITIES
 
 # What is interrupted cannot tidy up.
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -17,8 +17,8 @@ from ckanext.freshness.tests.harvesting.conftest import (  # noqa: F401
     clean_site,
     stumbling,
 )
-from ckanext.freshness.tests.servers.registry import RegistryServer
-from ckanext.freshness.tests.servers.registry_model import sample
+from ckanext.freshness_iati.tests.servers.registry import RegistryServer
+from ckanext.freshness_iati.tests.servers.registry_model import sample
 from ckanext.harvest import model as harvest_model
 
 

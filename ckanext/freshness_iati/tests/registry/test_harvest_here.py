@@ -13,7 +13,6 @@ from ckanext.freshness.harvesting import object_writer, stages
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, stored, sysadmin
 from ckanext.freshness.tests.processes import killed_at
-from ckanext.freshness.tests.servers.registry import RegistryServer
 from ckanext.freshness_iati.tests.registry.conftest import (
     add_registry,
     again,
@@ -22,6 +21,7 @@ from ckanext.freshness_iati.tests.registry.conftest import (
     packages,
     waiting,
 )
+from ckanext.freshness_iati.tests.servers.registry import RegistryServer
 from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")

@@ -14,17 +14,17 @@ from ckanext.freshness.harvesting import holds, stages
 from ckanext.freshness.tests.harvesting.conftest import Harvest, extras, stored, sysadmin, written
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Request
-from ckanext.freshness.tests.servers.registry import (
-    DATASETS_MINIMAL,
-    REPORTING_ORGS,
-    RegistryServer,
-)
 from ckanext.freshness_iati.tests.registry.conftest import (
     add_registry,
     again,
     counts,
     organizations,
     packages,
+)
+from ckanext.freshness_iati.tests.servers.registry import (
+    DATASETS_MINIMAL,
+    REPORTING_ORGS,
+    RegistryServer,
 )
 
 pytestmark = pytest.mark.usefixtures("clean_site")

@@ -23,17 +23,17 @@ from ckanext.freshness.harvesting.record import (
 from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.registry import (
-    DATASETS_MINIMAL,
-    REPORTING_ORGS,
-    RegistryServer,
-)
-from ckanext.freshness.tests.servers.registry_model import sample
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 from ckanext.freshness_iati.source_type import OWN_KEYS, IndexCrawl, kind_of
+from ckanext.freshness_iati.tests.servers.registry import (
+    DATASETS_MINIMAL,
+    REPORTING_ORGS,
+    RegistryServer,
+)
+from ckanext.freshness_iati.tests.servers.registry_model import sample
 
 LIMITS = Limits(connect=20, read=20, total=30, attempts=1, max_bytes=1_000_000)
 

@@ -1,20 +1,14 @@
-"""A file server for one IATI file, which can be switched to what real ones do."""
+"""A file server for one file, which can be switched to what real ones do."""
 
 from __future__ import annotations
 
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
 
-ACTIVITIES = (
-    '<?xml version="1.0" encoding="UTF-8"?>\n'
-    '<iati-activities version="2.03" generated-datetime="2026-11-01T00:00:00Z">\n'
-    "  <iati-activity><title><narrative>Écoles en été</narrative></title></iati-activity>\n"
-    "</iati-activities>\n"
-).encode()
 ETAG = '"v1"'
 MODIFIED = "Tue, 01 Sep 2026 10:00:00 GMT"
 
 
-class IatiFiles(LoopbackServer):
+class OneFile(LoopbackServer):
     """Serves one file at every path.
 
     Attributes, all of which may be changed at any time:
@@ -28,16 +22,19 @@ class IatiFiles(LoopbackServer):
         headers: further headers of all answers.
     """
 
+    usual = b"a,b\n1,2\n"
+    usual_media_type = "text/csv"
+
     def __init__(self) -> None:
         super().__init__()
         self.restore()
 
     def restore(self) -> None:
         """As at the beginning: a healthy server with both validators."""
-        self.body = ACTIVITIES
+        self.body = self.usual
         self.etag: str | None = ETAG
         self.last_modified: str | None = MODIFIED
-        self.media_type = "application/xml"
+        self.media_type = self.usual_media_type
         self.status = 200
         self.head_status = 200
         self.head: dict[str, str | None] = {}

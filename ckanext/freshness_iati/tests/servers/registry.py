@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, unquote
 
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
-from ckanext.freshness.tests.servers.registry_model import (
+from ckanext.freshness_iati.tests.servers.registry_model import (
     Dataset,
     Organisation,
     Registry,
