@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 from dateutil.relativedelta import relativedelta
 
-from ..aging.messages import NN_
 from ..aging.status import Status
-from ..ckan_adapter.core import model
-from ..model import HistoryDay
-from . import counts, harvests, labels, report_tables, runs, tables, visibility, worklist
+from . import counts, harvests, report_tables, runs, tables, visibility, worklist
 from .counts import StatusCounts
 from .tables import Row, TableRequest
 
@@ -37,7 +33,6 @@ _LISTS = {
     "changes": (report_tables.CHANGES, None, None),
 }
 """The tables of the short lists, their filters and their order there."""
-_OF_MONTH = (report_tables.BROKEN, report_tables.NEWLY_BROKEN)
 
 
 def overview(asked: TableRequest) -> dict[str, Any]:
@@ -45,17 +40,15 @@ def overview(asked: TableRequest) -> dict[str, Any]:
 
     :param asked: whose ``organization`` makes it the dashboard of one organization
     :returns: ``counts``: StatusCounts; ``need_update``: number of due, overdue and delinquent datasets;
-        ``trend``: of :func:`trend`; ``month``: of :func:`sentences`, and ``counted_on``, their day;
-        ``month_broken``: numbers of an organization's public links that are broken, and newly broken;
-        ``chart``: of :func:`stacked`; ``checked``, ``broken``, ``newly_broken``: each a number of
-        links or datasets, and whether there are more; ``unchecked``: of :func:`_unchecked`; ``lists``: the
-        first rows of some tables by their names, without empty ones; ``own`` and ``organizations``: of
-        :func:`ranking`, those whose datasets the reader edits, and all; ``sources``: harvest sources that the
-        reader may edit, beginning with those that need attention; ``held`` and ``failing``: those of them that
-        hold deletions, and whose last job had errors; ``attention``: of :func:`.harvests.in_trouble`;
-        ``tasks``: the editor's worklist without rows, None for readers who edit no datasets, and for sysadmins;
-        ``run``: the newest check of all
-        links with its ``state``, None before the first
+        ``trend``: of :func:`trend`; ``chart``: of :func:`stacked`; ``checked``, ``broken``,
+        ``newly_broken``: each a number of links or datasets, and whether there are more; ``unchecked``: of
+        :func:`_unchecked`; ``lists``: the first rows of some tables by their names, without empty ones;
+        ``own`` and ``organizations``: of :func:`ranking`, those whose datasets the reader edits, and all;
+        ``sources``: harvest sources that the reader may edit, beginning with those that need attention;
+        ``held`` and ``failing``: those of them that hold deletions, and whose last job had errors;
+        ``attention``: of :func:`.harvests.in_trouble`; ``tasks``: the editor's worklist without rows, None
+        for readers who edit no datasets, and for sysadmins; ``run``: the newest check of all links with its
+        ``state``, None before the first
     """
     organization = asked.organization
     user = asked.context["auth_user_obj"]
@@ -72,17 +65,11 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     edited = within["organizations"] if within else ()
     rows = () if is_visitor else harvests.sources(asked)
     sources = [row for row in rows if is_sysadmin or row["owner_org"] in edited]
-    month, public = compared(asked.now.date()), replace(asked, context=visibility.NOBODY)
     ranked = () if organization else ranking(organizations)
     return {
         "counts": every,
         "need_update": sum(every.statuses[status] for status in counts.NEED_UPDATE),
-        "trend": trend(month, organization),
-        "month": sentences(month, organization),
-        "month_broken": [table.count(public, None)[0] for table in _OF_MONTH]
-        if organization
-        else (),
-        "counted_on": month and month[1].day,
+        "trend": trend(days, asked.now.date()),
         "chart": stacked(days),
         "checked": report_tables.CHECKED.count(asked, MOST_CHECKED),
         "unchecked": _unchecked(asked),
@@ -125,114 +112,32 @@ def ranking(organizations: Iterable[Row]) -> list[Row]:
     return known
 
 
-# What happened in a month. Days are compared as they were stored.
+# The share a month ago. Days are compared as they were stored.
 
 AGO = (timedelta(days=30), timedelta(days=45))
 """The least and the greatest age of the day with which the newest one is compared."""
 RECENT = timedelta(days=2)
 """The greatest age of a day that stands for the present."""
-_DAYS = HistoryDay.__table__
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
-    """The counts of public datasets on a stored day, of all and by the id of their organization."""
-
-    day: date
-    every: StatusCounts
-    organizations: Mapping[str, StatusCounts]
-
-    def of(self, organization: str | None) -> StatusCounts:
-        """Return the counts of an organization; of all datasets without one."""
-        if organization is None:
-            return self.every
-        return self.organizations.get(organization, StatusCounts())
-
-
-Month = tuple[Day, Day]
-"""The day of a month ago and the newest day."""
-
-
-def compared(today: date) -> Month | None:
-    """Return the day of a month ago and the newest day; None if one of them was not stored."""
-    least, greatest = AGO
-    before, now = _day(today - greatest, today - least), _day(today - RECENT, today)
-    return None if before is None or now is None else (before, now)
-
-
-def trend(days: Month | None, organization: str | None) -> tuple[int, int] | None:
+def trend(days: Sequence[tuple[date, StatusCounts]], today: date) -> tuple[int, int] | None:
     """Return the share of fresh datasets a month ago and on the newest day, in percent.
 
-    :returns: None if one of the days is missing, or has no datasets of known freshness
+    :param days: in order
+    :returns: None if one of the days was not stored, or has no datasets of known freshness
     """
-    if days is None or not all(day.of(organization).known for day in days):
+    least, greatest = AGO
+    before = _newest(days, today - greatest, today - least)
+    now = _newest(days, today - RECENT, today)
+    if not (before.known and now.known):
         return None
-    before, now = (round(day.of(organization).fresh_percent) for day in days)
-    return before, now
+    return round(before.fresh_percent), round(now.fresh_percent)
 
 
-def sentences(days: Month | None, organization: str | None) -> list[str]:
-    """Return what changed between two days; nothing if one is missing, or nothing is known of the newer."""
-    if days is None or not days[1].of(organization).known:
-        return []
-    before, now = days
-    found = _why(before, now, organization)
-    was, is_now = before.of(organization), now.of(organization)
-    if organization is None or not was.known:
-        return found
-    return [
-        tk._("{share} are up to date, {before} a month ago.").format(
-            share=labels.percent(is_now.statuses[Status.FRESH.value], is_now.known),
-            before=labels.percent(was.statuses[Status.FRESH.value], was.known),
-        ),
-        *found,
-        labels.counted(NN_("{count} public dataset.", "{count} public datasets."), is_now.total)
-        + " "
-        + tk._("A month ago: {count}.").format(count=was.total),
-    ]
-
-
-def _why(before: Day, now: Day, organization: str | None) -> list[str]:
-    """Return how many more or fewer datasets are long overdue, and which organization has most of them."""
-    late = Status.DELINQUENT.value
-    more = now.of(organization).statuses[late] - before.of(organization).statuses[late]
-    if not more:
-        return []
-    rise = NN_(
-        "{count} more is long overdue than a month ago",
-        "{count} more are long overdue than a month ago",
-    )
-    fall = NN_(
-        "{count} fewer is long overdue than a month ago",
-        "{count} fewer are long overdue than a month ago",
-    )
-    words = labels.counted(rise if more > 0 else fall, abs(more))
-    if organization is None and more > 0:
-        grown = {
-            one: now.of(one).statuses[late] - before.of(one).statuses[late]
-            for one in now.organizations
-        }
-        most = max(grown, key=grown.__getitem__, default=None)
-        group = model.Group.get(most) if most else None
-        if most and group is not None and group.state == "active" and grown[most] > 0:
-            text = tk._("{words}, {count} of them from {title}.")
-            values = {"count": min(grown[most], more), "title": group.title or group.name}
-            return [text.format(words=words, **values)]
-    return [f"{words}."]
-
-
-def _day(since: date, until: date) -> Day | None:
-    """Return the newest stored day of a period."""
-    row = model.Session.execute(
-        sa.select(_DAYS.c.day, _DAYS.c.statuses, _DAYS.c.organizations)
-        .where(_DAYS.c.day.between(since, until))
-        .order_by(_DAYS.c.day.desc())
-        .limit(1)
-    ).first()
-    if row is None:
-        return None
-    organizations = {key: counts.of_statuses(numbers) for key, numbers in row.organizations.items()}
-    return Day(row.day, counts.of_statuses(row.statuses), organizations)
+def _newest(days: Sequence[tuple[date, StatusCounts]], since: date, until: date) -> StatusCounts:
+    """Return the counts of the newest day of a period; no datasets without such a day."""
+    found = (numbers for day, numbers in reversed(days) if since <= day <= until)
+    return next(found, StatusCounts())
 
 
 # The chart of shares, as inline SVG. The numbers are in a table, too.
