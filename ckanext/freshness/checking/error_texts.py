@@ -25,7 +25,7 @@ TABLES = frozenset({"csv", "tsv", "tab", "psv"})
 """Formats of tables, whose good files have several lines or columns."""
 
 SHORT = 4096
-"""A text of fewer bytes in place of data is an error text."""
+"""A text of fewer bytes in place of data is an error text. Larger ones are doubted only by what came before."""
 _TIMES_SMALLER = 10
 
 _BEGINNING = 300
@@ -33,8 +33,7 @@ _BEGINNING = 300
 _WORDS = re.compile(
     r"(?i:\b(?:errors?|exceptions?|traceback|fatal|panic|fail(?:ed|ure)|denied|refused|invalid|unavailable"
     r"|not (?:found|connected)|could not))\b.*\S|[A-Za-z](?:Error|Exception)\b|\bORA-\d{5}\b|\bSP2-\d{4}\b"
-    r"|SQLSTATE"
-    r"|(?:Warning|Notice|Deprecated): .* on line \d|\A\S+ https://git-lfs\."
+    r"|SQLSTATE|(?:Warning|Notice|Deprecated): .* on line \d|\A\S+ https://git-lfs\."
 )
 """Words of programs and databases, and the pointer that Git LFS gives in place of a file."""
 _DOCUMENT = re.compile(
@@ -148,7 +147,7 @@ def _compared(
     :param is_data: whether it is data, however small, and whatever its names
     """
     if last is None:
-        return Meaning.CANNOT_TELL if looks else Meaning.WORKS
+        return Meaning.CANNOT_TELL if looks and size < SHORT else Meaning.WORKS
     is_other, is_small = last.differs(text), size * _TIMES_SMALLER <= last.size
     if is_other and is_small and not is_data:
         return Meaning.FAILED

@@ -477,6 +477,9 @@ RECORD = b"Ada,1\n"
         ("JSON", None, b'{"status": "processing"}', "perhaps"),
         ("CSV", CSV, b'{"status": "Pending", "progress": 12}', "perhaps"),
         ("JSON", b'{"status": "done", "a": [1]}', b'{"status": "in progress"}', "perhaps"),
+        # Longer texts that speak of errors
+        ("Turtle", None, b"# Errors are listed below\n" + b"a:b a:c a:d .\n" * 999, None),
+        ("JSON", None, b'{"message": "Good service", "text": "' + b"x" * SHORT + b'"}', None),
         # Errors in any words
         (
             "JSON",
