@@ -179,8 +179,10 @@ class DocumentReader(SourceReader):
             if document.last_url == urljoin(answer.final_url, links["first"]):
                 document.last_url = None  # this is the only page, whatever its own URL
         document.seconds = answer.seconds
-        document.has_end = not answer.headers.keys().isdisjoint(
-            ("Content-Length", "Transfer-Encoding")
+        # The other transfer encodings end with the connection.
+        document.has_end = (
+            "Content-Length" in answer.headers
+            or "chunked" in answer.headers.get("Transfer-Encoding", "").lower()
         )
         return document
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
+import brotli
 import pytest
 from aiohttp import web
 from rdflib import RDF
@@ -33,12 +35,12 @@ def server() -> Iterator[CatalogueServer]:
         yield running
 
 
-def half(server: CatalogueServer, page: int = 1) -> bytes:
+def half(server: CatalogueServer, page: int = 1, last: str = LAST) -> bytes:
     """Return the beginning of the catalogue in N-Triples: whole lines, up to the type of the last dataset."""
     form, server.form = server.form, "nt"
     lines = sorted(server.page(page).body.splitlines(keepends=True), key=place)
     server.form = form
-    (end,) = (number for number, line in enumerate(lines) if place(line) == (LAST, TYPE))
+    (end,) = (number for number, line in enumerate(lines) if place(line) == (last, TYPE))
     return b"".join(lines[: end + 1])
 
 
@@ -74,10 +76,15 @@ def cut(form: str) -> Callable[[CatalogueServer], Fault]:
     return made
 
 
-def zipped(server: CatalogueServer, keep: float = 1.0) -> Raw:
-    body = gzip.compress(half(server))
+def zipped(
+    server: CatalogueServer,
+    keep: float = 1.0,
+    name: str = "gzip",
+    compress: Callable[[bytes], bytes] = gzip.compress,
+) -> Raw:
+    body = compress(half(server))
     body = body[: int(len(body) * keep)]
-    return Raw(answer(body, "Content-Encoding: gzip", f"Content-Length: {len(body)}"))
+    return Raw(answer(body, f"Content-Encoding: {name}", f"Content-Length: {len(body)}"))
 
 
 HALVES: dict[str, Callable[[CatalogueServer], Fault]] = {
@@ -87,9 +94,9 @@ HALVES: dict[str, Callable[[CatalogueServer], Fault]] = {
     **{f"{form}, cut": cut(form) for form in MEDIA_TYPES},
     "gzip of a half": zipped,
     "half of a gzip": lambda server: zipped(server, 0.7),
+    "half of a deflate": lambda server: zipped(server, 0.7, "deflate", zlib.compress),
+    "half of a brotli": lambda server: zipped(server, 0.7, "br", brotli.compress),
     "206": lambda server: Status(206, half(server), {"Content-Type": "application/n-triples"}),
-    "no length": lambda server: Raw(answer(half(server))),
-    "HTTP/1.0": lambda server: Raw(answer(half(server)).replace(b"HTTP/1.1", b"HTTP/1.0")),
     "less than its length": lambda server: Raw(
         answer(half(server), f"Content-Length: {len(server.page(1).body)}")
     ),
@@ -115,6 +122,25 @@ def test_half_a_document_takes_nothing_away(server: CatalogueServer, name: str) 
     assert site.packages == before
     del server.faults["/catalog"]
     assert site.job(NOW + timedelta(hours=20)).of(UNCHANGED) == server.iris()
+
+
+ENDLESS: dict[str, Callable[[bytes], bytes]] = {
+    "no length": answer,
+    "HTTP/1.0": lambda body: answer(body).replace(b"HTTP/1.1", b"HTTP/1.0"),
+    "identity": lambda body: answer(body, "Transfer-Encoding: identity"),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_nothing_but_the_end_is_missing(server: CatalogueServer, name: str) -> None:
+    """All datasets are there: only that no end was stated says that the last one may be cut."""
+    site = CatalogueSite(server)
+    site.job()
+    before = dict(site.packages)
+    server.faults["/catalog"] = Raw(ENDLESS[name](half(server, last=f"{COUNT - 1:03}")))
+    job = site.job()
+    assert job.errors == [] and len(job.survey.warnings) == 1
+    assert site.packages == before
 
 
 PAGES: dict[str, Callable[[CatalogueServer], Answer]] = {
