@@ -13,6 +13,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -101,7 +102,7 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
                     "more tolerant parser. Ask the publisher to correct it"
                 )
             else:
-                mended = with_language_tags(body) if form in _WITH_TAGS else body
+                mended = with_mended_texts(body) if form in _WITH_TAGS else body
                 if mended == body:
                     raise
                 terms, indices = _numbered(_strictly(mended, form, base), size)
@@ -476,7 +477,13 @@ def as_json_ld(body: bytes) -> bytes:
     :param body: JSON in UTF-8.
     """
     try:
-        found = json.loads(body, object_hook=_stated)
+        found = json.loads(
+            body,
+            object_hook=_stated,
+            parse_int=_number,
+            parse_float=_number,
+            parse_constant=str,
+        )
     except (ValueError, RecursionError):
         return body  # the parser says what is wrong, and where
     if not isinstance(found, dict) or not isinstance(found.get("dataset"), list):
@@ -494,11 +501,25 @@ def as_json_ld(body: bytes) -> bytes:
 
 
 def _stated(found: dict[str, Any]) -> dict[str, Any]:
-    """Return an object without keys that say nothing. An empty link would lead to the document itself."""
-    return {key: value for key, value in found.items() if value not in (None, "")}
+    """Return an object without keys that say nothing. An empty link would lead to the document itself.
+
+    The context of an entry would be that of all, or be at a URL, which is not loaded.
+    """
+    return {
+        key: value
+        for key, value in found.items()
+        if value not in (None, "") and not (key == "@context" and isinstance(value, str))
+    }
 
 
-# Language tags
+def _number(text: str) -> float | str:
+    """Return a number, or its text if it is too large for Python or for JSON."""
+    if text.lstrip("-").isdigit():
+        return int(text) if len(text) < 100 else text
+    return number if math.isfinite(number := float(text)) else text
+
+
+# Texts of Turtle
 
 _LANGUAGE = re.compile("(?:[a-z]{2,8}|[ix](?=-))(?:-[a-z0-9]{1,8})*")
 _TEXT_WITH_TAG = re.compile(
@@ -511,6 +532,8 @@ _TEXT_WITH_TAG = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 """An IRI, a comment, or a text and its language tag, in Turtle and its relatives."""
+_ESCAPE = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)|\\.")
+"""An escaped character in a text. The group is half of a pair of surrogates."""
 
 
 def language_tag(text: str) -> str:
@@ -519,19 +542,22 @@ def language_tag(text: str) -> str:
     return tag if _LANGUAGE.fullmatch(tag) else ""
 
 
-def with_language_tags(body: bytes) -> bytes:
-    """Return a document in Turtle, N3, TriG, N-Triples or N-Quads with its malformed language tags mended."""
-    return _TEXT_WITH_TAG.sub(_with_tag, body)
+def with_mended_texts(body: bytes) -> bytes:
+    """Return a document in Turtle or a relative of it without malformed language tags and half characters."""
+    return _TEXT_WITH_TAG.sub(_mended, body)
 
 
-def _with_tag(token: re.Match[bytes]) -> bytes:
+def _mended(token: re.Match[bytes]) -> bytes:
     text, found = token[1], token[2]
-    if text is None or found is None:
+    if text is None:
         return token[0]
+    text = _ESCAPE.sub(lambda escape: b"?" if escape[1] else escape[0], text)
+    if found is None:
+        return text
     tag = language_tag(found.decode("utf-8", "replace")).encode()
     if tag and tag == found.lower():
-        return token[0]
-    return b"%s@%s" % (text, tag) if tag else text
+        return text + b"@" + found
+    return text + b"@" + tag if tag else text
 
 
 # What a document is, whatever its server says

@@ -121,6 +121,28 @@ def test_a_data_json_without_keys_of_json_ld_and_with_odd_values() -> None:
     assert content["fields"]["contact"][0]["email"] == "a@b.c"
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '"title": ' + "9" * 5000,
+        '"modified": -' + "9" * 5000,
+        '"distribution": [{"downloadURL": "https://example.org/1", "byteSize": 1e999}]',
+        '"spatial": -1e999, "temporal": NaN',
+        '"@context": "http://[bad/x"',
+        '"landingPage": "http://[bad/x", "license": "//[", "publisher": {"@id": "http://[bad/x"}',
+        '"distribution": [{"downloadURL": "http://[bad/x", "accessURL": "http://a:x/"}]',
+        r'"title": "\u0000", "keyword": ["\ud800", "\u0000", "\uffff"]',
+    ],
+)
+def test_an_odd_value_costs_no_dataset(odd: str) -> None:
+    entry = f'{{"identifier": "https://example.org/odd", "title": "Odd", {odd}}}'
+    with FileServer() as server:
+        body = f'{{"dataset": [{json.dumps(dataset(1))}, {entry}]}}'.encode()
+        server.files["/data.json"] = Answer(200, body, {"Content-Type": "application/json"})
+        job = CatalogueSite(None, url=f"{server.url}/data.json").job()
+    assert (job.errors, len(job.of(RecordClass.NEW))) == ([], 2)
+
+
 @pytest.mark.parametrize("entry", [None, "x", [], {}])
 def test_an_entry_that_says_nothing_may_be_the_missing_dataset(entry: Any) -> None:
     found = [dataset(number) for number in range(5)]

@@ -95,6 +95,12 @@ def test_only_language_tags_are_mended(quote: str) -> None:
     assert set(parse(body.encode(), TURTLE, BASE).objects(SUBJECT, TITLE)) == set(expected)
 
 
+@pytest.mark.parametrize("media_type", [TURTLE, N3, NT, NQ, TRIG])
+def test_half_a_character_costs_only_itself(media_type: str) -> None:
+    said = r'"\uD83D\uDE00 \uD800 \\uD800 \udfff\u00e9"'
+    assert title(triple(said).encode(), media_type) == Literal("😀 ? \\uD800 ?é")
+
+
 # Encodings
 
 TEXTS = {
