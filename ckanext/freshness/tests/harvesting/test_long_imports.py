@@ -173,28 +173,27 @@ def test_warnings_stay_if_the_next_record_fails(stumbling: StumblingPlugin, fdp:
     assert len(job.warnings) == 1
 
 
-PARTS: dict[str, Callable[[int], Any]] = {
-    "extras": lambda count: [{"key": f"k{number}", "value": "v"} for number in range(count)],
-    "tags": lambda count: [{"name": f"tag-{number}"} for number in range(count)],
-    "resources": lambda count: [
-        {"name": f"r{number}", "url": f"https://example.org/{number}"} for number in range(count)
-    ],
+LINK = {"name": "r", "url": "https://example.org/1"}
+PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "fields": lambda count: {"extras": [{"key": f"k{n}", "value": "v"} for n in range(count)]},
+    "tags": lambda count: {"tags": [{"name": f"tag-{n}"} for n in range(count)]},
+    "resources": lambda count: {"resources": [LINK] * count},
+    "fields of resources": lambda count: {"resources": [LINK | {f"k{n}": n for n in range(count)}]},
 }
 
 
-@pytest.mark.parametrize("kind", PARTS)
-def test_too_many_parts(kind: str) -> None:
+@pytest.mark.parametrize(("kind", "most"), MOST_PARTS.items())
+def test_too_many_parts(kind: str, most: int) -> None:
     """They cost their dataset only: the job ends, and the other datasets are imported."""
-    most = MOST_PARTS.get(kind, MOST_PARTS["fields"])
     with PortalServer(3) as portal:
         harvest = add_source(portal.url, source_type="ckan_portal")
         first, second, third = portal.datasets
-        portal.change(first, **{kind: PARTS[kind](most + 1)})
+        portal.change(first, **PARTS[kind](most + 1))
         job = harvest.run()
         assert (job.stats["added"], job.stats["errored"]) == (2, 1)
-        assert f"and at most {most} of a dataset are harvested" in job.errors[0]
-        portal.change(first, **{kind: PARTS[kind](2)})
-        portal.change(second, **{kind: PARTS[kind](2 * most)})
+        assert f"{kind}, and at most {most} of a dataset are harvested" in job.errors[0]
+        portal.change(first, **PARTS[kind](2))
+        portal.change(second, **PARTS[kind](2 * most))
         job = harvest.run()
         assert (job.stats["added"], job.stats["updated"], job.stats["errored"]) == (1, 0, 1)
         assert {package_id for _, package_id in harvest.current()} == {first, second, third}
