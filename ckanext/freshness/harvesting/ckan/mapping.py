@@ -23,6 +23,9 @@ from .api import dictionaries, id_of, pairs, text_of
 MAPPING_VERSION = 1
 """Raise it if mapping or layout make another package of the same record: every package is written again."""
 
+MOST_LEVELS = 50
+"""How deep lists and dictionaries may be nested. Python copies and writes some 300 levels at most."""
+
 SITE_KEYS = RESERVED_KEYS | {
     # CKAN
     *("display_name", "ckan_url", "download_url", "tracking_summary", "revision_timestamp"),
@@ -79,13 +82,15 @@ class MappingOptions:
 def dataset(raw: Mapping[str, Any], options: MappingOptions) -> Record:
     """Return the record of a package.
 
-    :raises ValueError: it has no name, or no list of resources. The text is for people.
+    :raises ValueError: it has no name or no list of resources, or is nested too deeply. The text is for people.
     """
     name = text_of(raw.get("name"))
     if name is None:
         raise ValueError("the portal gives the dataset no name")
     if not isinstance(raw.get("resources"), list):
         raise ValueError("the portal gives the dataset no list of resources")
+    if _nests_deeper(raw, MOST_LEVELS):
+        raise ValueError(f"its values are nested in more than {MOST_LEVELS} levels")
     raw = _with_plain_texts(raw, options.language)
     fields: dict[str, Any] = {}
     for key, value in [*raw.items(), *pairs(raw.get("extras"))]:
@@ -135,6 +140,15 @@ def organization(raw: Mapping[str, Any], language: str = "en") -> Record:
     }
     stated = {key: value for key, value in fields.items() if value and key not in SITE_KEYS}
     return Record(stated, name=name, id=uuid_of(raw))
+
+
+def _nests_deeper(value: Any, most: int) -> bool:
+    """Return whether lists and dictionaries are nested in more than a number of levels."""
+    level = [value]
+    for _ in range(most):
+        parts = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for part in parts for one in part if isinstance(one, (dict, list))]
+    return bool(level)
 
 
 def uuid_of(raw: Mapping[str, Any]) -> str | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
 from ckanext.freshness.harvesting.legal_values import leave_out
 from ckanext.freshness.tests.harvesting.conftest import STRICT, add_source
+from ckanext.freshness.tests.servers.base import Answer, Request
+from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.turtle import Literal, Raw
 
@@ -69,6 +72,78 @@ def test_values_that_the_schema_refuses(schema: str, fdp: FdpServer) -> None:
     (error,) = job.errors
     assert "Must be purely lowercase alphanumeric" in error
     assert harvest.dataset(dataset, fdp)["title"] == "Changed"
+
+
+def nested(levels: int) -> Any:
+    value: Any = "x"
+    for level in range(levels):
+        value = [value] if level % 2 else {"a": value}
+    return value
+
+
+BAD = "http://[bad/x"
+ODD: dict[str, dict[str, Any]] = {
+    "large number": {"odd": "!9", "resources": [{"url": "https://example.org", "size": "!9"}]},
+    "nested": {"odd": nested(40)},
+    "nested too deeply": {"odd": nested(60)},
+    "nested too deeply to be read": {"odd": "!["},
+    "URLs": {
+        "url": BAD,
+        "extras": [{"key": key, "value": BAD} for key in ("homepage", "uri", "access_url")],
+        "resources": [{"url": BAD, "access_url": BAD}, {"url": "//[bad"}, {"url": "/[bad]//["}],
+    },
+    "control characters": {
+        "title": "a\0b",
+        "notes": "\0",
+        "extras": [{"key": "a\0b", "value": "\0"}],
+        "tags": [{"name": "\0"}],
+        "resources": [{"url": "https://example.org/\0", "name": "\0"}],
+    },
+    "half characters": {"title": "\ud800", "extras": [{"key": "\udfff", "value": "\ud800"}]},
+    "megabytes": {
+        "title": "t" * 10**6,
+        "notes": "word " * 200_000,
+        "tags": [{"name": "t" * 10**6}],
+        "extras": [{"key": "k", "value": "v" * 10**6}, {"key": "k" * 10**6, "value": "v"}],
+        "resources": [{"url": f"https://example.org/{'u' * 10**6}", "name": "n" * 10**6}],
+    },
+    "types": {
+        "title": {"a": [1]},
+        "tags": {"name": "x"},
+        "extras": "x",
+        "resources": [1, None, [], {"name": {"en": ["x"]}, "url": {"a": 1}}],
+    },
+    "dates": {
+        "metadata_created": "0000-99-99",
+        "frequency": f"P{'9' * 5000}D",
+        "review_date": "9" * 5000,
+        "resources": [{"url": "https://example.org", "last_modified": "99999-01-01"}],
+    },
+}
+"""Fields of datasets. ``!9`` and ``![`` stand for JSON that Python does not write."""
+
+
+class OddPortal(PortalServer):
+    def answer(self, request: Request) -> Answer:
+        answer = super().answer(request)
+        body = answer.body.replace(b'"!9"', b"9" * 5000)
+        body = body.replace(b'"!["', b"[" * 5000 + b"]" * 5000)
+        return dataclasses.replace(answer, body=body)
+
+
+@pytest.mark.usefixtures("clean_site")
+def test_odd_values_of_a_portal_cost_their_own_dataset_at_most() -> None:
+    with OddPortal(1) as portal:
+        ids = {name: portal.add(name.replace(" ", "-"))["id"] for name in ODD}
+        for name, dataset_id in ids.items():
+            portal.change(dataset_id, **ODD[name])
+        harvest = add_source(portal.url, source_type="ckan_portal")
+        job = harvest.run()
+    assert job.gather_errors == []
+    errors = {guid.rpartition("/")[2]: texts for guid, texts in job.object_errors.items()}
+    assert errors.keys() == {ids[name] for name in ODD if name.startswith("nested too")}
+    assert "nested in more than 50 levels" in errors[ids["nested too deeply"]][0]
+    assert job.stats["added"] == 1 + len(ODD) - len(errors)
 
 
 @pytest.mark.parametrize(
