@@ -40,8 +40,8 @@ WHOLE_ROWS = 100
 READINGS = 3
 """How often a list is read that keeps changing."""
 
-REFUSED = frozenset({401, 403, 404, 405, 410, 501})
-"""Statuses by which a portal says that it does not have, or does not allow, an action."""
+_REFUSED = frozenset({401, 403, 404, 405, 410, 501})
+"""Statuses by which a portal says that it does not have, or does not allow, a search."""
 
 _API = ("/action", "/3", "/api")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -159,8 +159,8 @@ class CkanApi:
             raise UnreadableDocument(url, "did not answer with the result of an API call")
         return url, answer.get("result")
 
-    async def until_whole(self, action: str, read: Callable[[], Awaitable[Result]]) -> Result:
-        """Read a list until it is consistent.
+    async def until_whole(self, read: Callable[[], Awaitable[Result]]) -> Result:
+        """Read the list of datasets until it is consistent.
 
         :param read: reads it once, and raises :class:`NotWhole` if it is not.
         :raises UnreadableDocument: it never was.
@@ -174,33 +174,7 @@ class CkanApi:
             return await read()
         except NotWhole as error:
             words = f"{error}, each of the {READINGS} times that it was read"
-            raise UnreadableDocument(self.action_url(action), words) from error
-
-    async def names(self) -> AsyncIterator[list[str]]:
-        """Yield the names that ``package_list`` gives, in their order, page by page.
-
-        :raises NotWhole: at the end, if two pages did not meet
-        """
-        action, whole = "package_list", PagedList(overlapping=True)
-        read: set[str] = set()
-        start = size = 0
-        while True:
-            page = {"limit": ROWS, "offset": start}
-            names = [str(row) for row in _rows(*await self._call(action, page))]
-            whole.add(str(start), names)
-            self._refuse_too_many(action, start)
-            yield names
-            # A list of more records than requested has all of them: some portals ignore the limit.
-            size = size or len(names)
-            if size < 2 or len(names) < size or size > ROWS or read.issuperset(names):
-                break
-            read.update(names)
-            start += size - 1
-        if size == 1 and _rows(*await self._call(action, {"limit": ROWS, "offset": 1})):
-            # Pages of one record cannot overlap. Usually the list has only one.
-            whole.note("it gives its records one by one only")
-        if whole.misfit:
-            raise NotWhole(whole.misfit)
+            raise UnreadableDocument(self.action_url("package_search"), words) from error
 
     async def search(self, *, fq: str = "", fl: str = "") -> AsyncIterator[list[Any]]:
         """Yield the datasets that ``package_search`` finds, by ascending id, page by page, each of them once.
@@ -217,7 +191,7 @@ class CkanApi:
             try:
                 rows, count = await self._found({**query, "fl": fl} if fl else query)
             except UnreadableDocument as error:
-                if rows_asked == WHOLE_ROWS or error.status in REFUSED:
+                if rows_asked == WHOLE_ROWS or error.status in _REFUSED:
                     raise
                 rows_asked = WHOLE_ROWS  # Perhaps the answer was too large, or took too long.
                 continue
@@ -227,7 +201,8 @@ class CkanApi:
             whole.add(last, ids, totals=[count + before], others=len(rows) - len(ids))
             if ids != sorted(set(ids)):
                 whole.note("its datasets do not come in the order of their ids")
-            self._refuse_too_many("package_search", before)
+            if before > self._max_records:
+                raise too_many(self.action_url("package_search"), self._max_records)
             yield [raw for raw in rows if not last or id_of(raw) != last]
             size, read = size or len(rows), before + len(rows)
             # The page after a full one shows whether that was the last: the stated number may be wrong.
@@ -255,10 +230,6 @@ class CkanApi:
         if not isinstance(count, int) or count < 0:
             raise UnreadableDocument(url, "does not say how many datasets there are")
         return _rows(url, result.get("results")), count
-
-    def _refuse_too_many(self, action: str, read: int) -> None:
-        if read > self._max_records:
-            raise too_many(self.action_url(action), self._max_records)
 
 
 def too_many(url: str, max_records: int) -> UnreadableDocument:

@@ -4,15 +4,11 @@ The list comes from ``package_search``, which answers from Solr, and Solr may la
 database: an index that is being rebuilt lists a part of the datasets, in good order and with the number that
 fits. Therefore each current record that the list leaves out is asked for by ``package_show``, which knows the
 database.
-
-A portal that refuses ``package_search`` is read by ``package_list`` and ``package_show``.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,7 +28,7 @@ from ..record import (
 )
 from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd, ask_left_out, content_hash
-from .api import REFUSED, CkanApi, dictionaries, escaped, id_of, text_of
+from .api import CkanApi, escaped, id_of, text_of
 
 BATCH = 50
 """Datasets whose contents are requested at a time. Their ids make a URL of some 2,500 characters."""
@@ -73,24 +69,6 @@ class Filter:
             f"{sign}{key}:{_any_of(names)}"
             for sign, part in (("+", self.include), ("-", self.exclude))
             for key, names in part.items()
-        )
-
-    def accepts(self, raw: Mapping[str, Any]) -> bool:
-        """Return whether the portal lists a package as a dataset, and the source harvests it."""
-        members = {"organization": [raw.get("organization")], "groups": raw.get("groups")}
-        has = {
-            key: {
-                text
-                for one in dictionaries(found)
-                for text in (id_of(one), text_of(one.get("name")))
-            }
-            for key, found in members.items()
-        }
-        return (
-            _is_public(raw)
-            and text_of(raw.get("type")) not in NO_DATASETS
-            and all(has[key] & set(wanted) for key, wanted in self.include.items())
-            and not any(has[key] & set(refused) for key, refused in self.exclude.items())
         )
 
 
@@ -144,24 +122,18 @@ class PortalCrawl:
 
     async def run(self) -> CrawlEnd:
         """Read the portal; an exception of the sink ends the crawl."""
-        found: dict[str, Any] = {}
-        has_search = True
+        found: dict[str, str | None] = {}
         try:
             await self._read_list(found)
         except UnreadableDocument as error:
-            if has_search := error.status not in REFUSED or bool(found):
-                self._doubt(error, is_read=bool(found))
-            else:
-                await self._read_without_search(found)
+            mark = self._end.mark_unproved if found else self._end.mark_unreadable
+            mark(self._containers.root, error.reason, reported=True)
+            self._end.errors.append(error.message)
         self._note(found)
         await self._read_organizations()
-        if has_search:
-            ids = [one for one in list(found) if not self._is_unchanged(one, found.pop(one))]
-            batches = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
-            await for_each(self._options.concurrency, self._read_batch, batches)
-        else:
-            for contents in found.values():
-                await self._take(json.loads(zlib.decompress(contents)))
+        ids = [one for one in list(found) if not self._is_unchanged(one, found.pop(one))]
+        batches = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
+        await for_each(self._options.concurrency, self._read_batch, batches)
         await self._ask_for_absent()
         return self._end
 
@@ -188,7 +160,7 @@ class PortalCrawl:
             return without_id
 
         try:
-            without_id = await self._api.until_whole("package_search", read)
+            without_id = await self._api.until_whole(read)
         finally:
             for dataset_id, kind in others.items():
                 self._end.skip(kind, self._url(dataset_id))
@@ -196,46 +168,11 @@ class PortalCrawl:
             url = self._api.action_url("package_search")
             raise UnreadableDocument(url, f"{without_id} of its records have no id")
 
-    async def _read_without_search(self, found: dict[str, bytes]) -> None:
-        """Read all datasets, by id, by ``package_list``, which has names only, and ``package_show``.
-
-        They wait as compressed JSON until all ids are known.
-        """
-        names: dict[str, None] = {}
-        failed: list[str] = []
-
-        async def read() -> None:
-            async for page in self._api.names():
-                names.update(dict.fromkeys(page))
-
-        async def show(name: str) -> None:
-            try:
-                raw = await self._show(name)
-            except UnreadableDocument as error:
-                failed.append(error.message)
-            else:
-                if (kind := _kind(raw)) in NO_DATASETS:
-                    self._end.skip(str(kind), self._url(str(id_of(raw))))
-                elif self._options.filter.accepts(raw):
-                    found[str(id_of(raw))] = zlib.compress(json.dumps(raw).encode())
-                    self._note_owner(raw)
-
-        try:
-            await self._api.until_whole("package_list", read)
-        except UnreadableDocument as error:
-            self._doubt(error, is_read=bool(names))
-        await for_each(self._options.concurrency, show, names)
-        if failed:
-            # A dataset is known by its id, which a list of names does not tell.
-            words = f"{len(failed)} of its {len(names)} datasets could not be read"
-            self._end.mark_unproved(self._containers.root, words, reported=True)
-            self._end.errors += sorted(failed)[:10]
-
     def _note_owner(self, raw: Mapping[str, Any]) -> None:
         owner = text_of(raw.get("owner_org")) or text_of(raw.get("organization"))
         self._owners[str(id_of(raw))] = sys.intern(owner) if owner else None
 
-    def _note(self, found: dict[str, Any]) -> None:
+    def _note(self, found: dict[str, str | None]) -> None:
         """Note what is listed, before the first record is handed on, and remove what comes from this site.
 
         Two portals that harvest each other, or one that harvests itself, would copy their copies for ever.
@@ -252,12 +189,6 @@ class PortalCrawl:
             del found[dataset_id]
             listed.discard(url)
             self._end.skip(OF_THIS_SITE, url)
-
-    def _doubt(self, error: UnreadableDocument, *, is_read: bool) -> None:
-        """Note that the list was not read, or not proved to be read whole. Nothing unlisted is deleted then."""
-        mark = self._end.mark_unproved if is_read else self._end.mark_unreadable
-        mark(self._containers.root, error.reason, reported=True)
-        self._end.errors.append(error.message)
 
     def _distrust(self, words: str) -> None:
         """Note that package_show contradicts the list, or cannot confirm it, and tell people."""

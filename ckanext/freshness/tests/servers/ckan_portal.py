@@ -1,6 +1,6 @@
 """A small CKAN portal: its API as CKAN 2.3 to 2.12 answers it, with an index that may lag behind.
 
-Below `/api/3/action/` it answers `package_search`, `package_list`, `package_show` and `organization_show`.
+Below `/api/3/action/` it answers `package_search`, `package_show` and `organization_show`.
 """
 
 from __future__ import annotations
@@ -133,10 +133,6 @@ class PortalServer(LoopbackServer):
             return self._error(403, "Access denied")
         if action == "package_search":
             return _success(self._search(query))
-        public = sorted(one["name"] for one in self.datasets.values() if is_public(one))
-        if action == "package_list":
-            start = int(query.get("offset", 0))
-            return _success(public[start : start + int(query.get("limit", len(public)))])
         groups = {one["id"]: one for each in self.datasets.values() for one in each["groups"]}
         kinds = {"organization_show": self.organizations, "group_show": groups}
         rows = kinds.get(action, self.datasets)

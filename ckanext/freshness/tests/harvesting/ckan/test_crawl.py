@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -41,41 +40,17 @@ def test_pages_of_any_size_give_all(
     assert len(found.end.containers.listed) == 12
 
 
-def test_a_portal_without_search_is_read_by_names(portal: PortalServer) -> None:
-    portal.forbidden = {"package_search"}
+def test_a_portal_without_search_is_not_read(portal: PortalServer) -> None:
     first = Crawled(portal)
-    assert not first.errors and first.names() == NAMES
-    gone = any_id(portal)
-    del portal.datasets[gone]
-    second = Crawled(portal, first)
-    assert second.deleted() == [f"{portal.url}/dataset/{gone}"]
-    hashes = {one.seen.url: one.seen.content_hash for one in first.sightings}
-    assert all(
-        hashes[one.seen.url] == one.seen.content_hash for one in second.sightings if one.contents
-    )
-
-
-def test_a_portal_without_search_takes_little_memory(portal: PortalServer) -> None:
-    """All its datasets wait until their ids are known."""
     portal.forbidden = {"package_search"}
-    for dataset_id in portal.datasets:
-        portal.change(dataset_id, extras=[{"key": str(n), "value": "x" * 9} for n in range(1000)])
-    tracemalloc.start()
-    try:
-        assert len(Crawled(portal, concurrency=1).sightings) == 12
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 3_200_000
+    second = Crawled(portal, first)
+    assert "403" in second.errors and second.end.containers.unreadable
+    assert not second.deleted() and not second.held()
 
 
 def test_types_that_are_no_datasets_are_counted(portal: PortalServer) -> None:
     portal.add("a-source", type="harvest")
-    for portal.gives_fields, portal.forbidden in (
-        (True, set()),
-        (False, set()),
-        (True, {"package_search"}),
-    ):
+    for portal.gives_fields in (True, False):
         found = Crawled(portal)
         assert found.names() == NAMES and found.end.not_harvested["harvest"].count == 1
 
@@ -228,12 +203,8 @@ def test_a_dataset_that_leaves_the_filter_is_held(portal: PortalServer) -> None:
     assert not second.deleted() and second.held() == [f"{portal.url}/dataset/{moved}"]
 
 
-@pytest.mark.parametrize("search", [True, False], ids=["search", "no search"])
-def test_an_organization_of_a_filter_that_is_renamed_loses_nothing(
-    portal: PortalServer, search: bool
-) -> None:
+def test_an_organization_of_a_filter_that_is_renamed_loses_nothing(portal: PortalServer) -> None:
     portal.add("other", owner="state")
-    portal.forbidden = set() if search else {"package_search"}
     both = {"organization": ("city", "state")}
     first = Crawled(portal, filter=Filter(include=both))
     portal.organization("state")["name"] = "land"
@@ -255,7 +226,6 @@ def test_a_filter_names_an_organization_that_the_index_knows_by_its_old_name(
     assert not second.deleted() and second.held() == [f"{portal.url}/dataset/{moved['id']}"]
 
 
-@pytest.mark.parametrize("search", [True, False], ids=["search", "no search"])
 @pytest.mark.parametrize(
     ("chosen", "names"),
     [
@@ -265,14 +235,13 @@ def test_a_filter_names_an_organization_that_the_index_knows_by_its_old_name(
         (Filter(include={"groups": ("air",)}, exclude={"organization": ("land",)}), {"a"}),
     ],
 )
-def test_filters(search: bool, chosen: Filter, names: set[str]) -> None:
+def test_filters(chosen: Filter, names: set[str]) -> None:
     air = [{"id": "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "name": "air", "title": "Air"}]
     with PortalServer() as portal:
         portal.add("a", owner="city", groups=air)
         portal.add("b", owner="state")
         portal.add("c", owner="land", groups=air)
         portal.add("d", owner=None)
-        portal.forbidden = set() if search else {"package_search"}
         found = Crawled(portal, filter=chosen)
     assert not found.errors and set(found.names()) == names
 
@@ -305,11 +274,9 @@ SLOW = {row.name for row in ROWS if row.slow}
 
 
 @pytest.mark.parametrize("fault", ANSWERS)
-@pytest.mark.parametrize("search", [True, False], ids=["search", "no search"])
-def test_a_fault_anywhere_lets_nothing_go(portal: PortalServer, search: bool, fault: str) -> None:
+def test_a_fault_anywhere_lets_nothing_go(portal: PortalServer, fault: str) -> None:
     """A fault at any request of a job, or at all that follow: no record that is there is let go."""
     portal.rows_max = 4
-    portal.forbidden = set() if search else {"package_search"}
     first = Crawled(portal)
     portal.change(any_id(portal, 2), title="Another title")
     limits = HURRIED if fault in SLOW else LIMITS
@@ -470,6 +437,5 @@ def test_odd_values_cost_no_dataset(portal: PortalServer) -> None:
     portal.change(
         any_id(portal, 2), type=[], organization={"name": []}, groups=[{"id": "g", "name": {}}]
     )
-    portal.forbidden = {"package_search"}
-    found = Crawled(portal, filter=Filter(exclude={"organization": ("x",), "groups": ("y",)}))
+    found = Crawled(portal)
     assert not found.errors and found.names() == NAMES
