@@ -222,19 +222,7 @@ def resources_to_check(
                 resource_id=row.id,
                 package_id=row.package_id,
                 url=row.url,
-                memory=KnownContent(
-                    etag=row.etag,
-                    last_modified=row.last_modified,
-                    hash=row.hash,
-                    raw=row.raw,
-                    earlier=tuple(row.earlier),
-                    outdated=row.outdated,
-                    outline=Outline(*row.outline) if row.outline else None,
-                    promised=row.promised,
-                    found=row.found,
-                    unconfirmed=row.unconfirmed,
-                    dates_lie=row.dates_lie,
-                ),
+                memory=_known(row),
                 last_change=aware(row.last_change),
                 fresh_after=fresh_after(row.frequency_days),
                 hash_anyway=row.id in rotation,
@@ -249,6 +237,13 @@ def resources_to_check(
                 why=reason,
                 every_days=_every_days(row) if reason is SelectionReason.CHECK_EXPECTED else None,
             )
+
+
+def _known(row: Any) -> KnownContent:
+    known = KnownContent(**{name: getattr(row, name) for name in KnownContent._fields})
+    return known._replace(
+        earlier=tuple(row.earlier), outline=Outline(*row.outline) if row.outline else None
+    )
 
 
 def _every_days(row: Any) -> int:
@@ -429,8 +424,7 @@ _TO_CHECK = f"""
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     r.url = e.access_url AND coalesce(e.download_url, '') = '' AS may_be_landing_page,
-    c.etag, c.last_modified, c.hash, c.raw, c.earlier, c.outdated, c.outline, c.promised,
-    c.found, c.unconfirmed, c.dates_lie,
+    {", ".join(f"c.{name}" for name in KnownContent._fields)},
     c.shape IS NOT NULL AS has_shape,
     c.seen_changes, c.watched_days, d.frequency_days, (
         SELECT max(e.happened_at) FROM freshness_evidence e

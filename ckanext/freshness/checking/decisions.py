@@ -111,8 +111,10 @@ class Digest(NamedTuple):
 
 
 class KnownContent(NamedTuple):
-    """The stored facts about the file at a resource's URL. They are reset if the URL changes, but for the
-    hashes, by which a file is known that has only moved."""
+    """The stored facts about the file at a resource's URL: columns of ``freshness_check``.
+
+    They are reset if the URL changes, but for the hashes, by which a file is known that has only moved.
+    """
 
     etag: str | None = None
     last_modified: str | None = None

@@ -17,7 +17,7 @@ from ..dates import utc, utc_text
 from ..web.errors import FailureReason
 from ..web.exchange import storable
 from . import data_changes
-from .decisions import CheckResult, Outcome
+from .decisions import CheckResult, KnownContent, Outcome
 
 ATTEMPTS = 5
 """Number of checks that are stored of a resource."""
@@ -98,22 +98,12 @@ def write(results: Sequence[CheckResult], run_start: datetime) -> list[tuple[Che
 
 def _row(result: CheckResult) -> dict[str, Any]:
     """Return the columns of :data:`_COLUMNS` for a result. Missing columns become NULL."""
-    resource, memory, attempt = result.resource, result.memory, result.attempt
+    resource, attempt = result.resource, result.attempt
     row = {
         "resource_id": resource.resource_id,
         "url": resource.url,
         **_EFFECT_COLUMNS[result.outcome],
-        "etag": memory.etag,
-        "last_modified": memory.last_modified,
-        "hash": memory.hash,
-        "raw": memory.raw,
-        "earlier": memory.earlier,
-        "outdated": memory.outdated,
-        "outline": memory.outline,
-        "promised": memory.promised,
-        "found_kind": memory.found,
-        "unconfirmed": memory.unconfirmed,
-        "dates_lie": memory.dates_lie,
+        "known": _storable(result.memory._asdict()),
         "checked": attempt.reason not in _NOT_ASKED,
         "failed": result.counts_as_failure,
         "changes": data_changes.evidence_of(result) is not None or None,
@@ -172,10 +162,8 @@ def _change_seen(result: CheckResult) -> bool | None:
 
 
 _COLUMNS = """
-    resource_id text, url text, etag text, last_modified text, hash text, raw text,
-    earlier text[], outdated boolean, outline jsonb, promised text, found_kind text,
-    checked boolean, failed boolean, changes boolean, outcome text, found boolean,
-    hashed boolean, tells boolean, unconfirmed text, dates_lie boolean, undetermined text, at timestamp,
+    resource_id text, url text, known jsonb, checked boolean, failed boolean, changes boolean,
+    outcome text, found boolean, hashed boolean, tells boolean, undetermined text, at timestamp,
     changed_at timestamp, shape jsonb, attempt jsonb, change_seen boolean, hides_changes boolean,
     moved_to text"""
 
@@ -194,17 +182,7 @@ _WATCHED = f"""CASE WHEN f.change_seen IS NOT NULL THEN
 
 _WRITE = f"""
 UPDATE freshness_check c SET
-    etag = f.etag,
-    last_modified = f.last_modified,
-    hash = f.hash,
-    raw = f.raw,
-    earlier = coalesce(f.earlier, c.earlier),
-    outdated = coalesce(f.outdated, c.outdated),
-    outline = f.outline,
-    promised = f.promised,
-    found = f.found_kind,
-    unconfirmed = f.unconfirmed,
-    dates_lie = f.dates_lie,
+    {", ".join(f"{name} = k.{name}" for name in KnownContent._fields)},
     hashed_at = CASE WHEN f.hashed THEN f.at ELSE c.hashed_at END,
     checked_at = CASE WHEN f.checked THEN :run_start ELSE c.checked_at END,
     tried_at = coalesce(f.at, c.tried_at),
@@ -228,6 +206,7 @@ UPDATE freshness_check c SET
     moved_to = CASE WHEN f.found AND NOT f.failed THEN f.moved_to ELSE c.moved_to END,
     attempts = jsonb_path_query_array(f.attempt || c.attempts, '$[0 to {ATTEMPTS - 1}]')
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f ({_COLUMNS})
+CROSS JOIN LATERAL jsonb_populate_record(NULL::freshness_check, f.known) k
 JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
 JOIN freshness_check before ON before.resource_id = f.resource_id
 WHERE c.resource_id = f.resource_id AND c.url = f.url
