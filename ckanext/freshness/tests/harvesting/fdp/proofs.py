@@ -258,16 +258,15 @@ def proof(
         return f"it answers {status}"
     if status in (404, 410) and history.was_refused_long(dataset, now):
         return f"it has answered {status} for a day"
+    is_left_out = evidence.listed_nowhere(dataset, known)
+    if is_left_out and is_released:
+        return "no container lists it, and an editor released it"
     if status in (401, 403):
         neighbours = [one for one, its_catalog in known.items() if its_catalog == catalog]
         if len(evidence.refused(neighbours)) * 2 > len(neighbours):
             return None
         is_proved = history.was_refused_long(dataset, now)
         return "it has been refused for a day" if is_proved else None
-    if not evidence.listed_nowhere(dataset, known):
-        return None
-    if is_released:
-        return "no container lists it, and an editor released it"
-    if status != 200 and history.was_left_out_long(dataset, now):
+    if is_left_out and status != 200 and history.was_left_out_long(dataset, now):
         return "its URL cannot tell, and no container has listed it for 20 hours"
     return None
