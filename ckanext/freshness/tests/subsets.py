@@ -18,7 +18,7 @@ PURE = (
     *("harvesting/rdf/test_document_text.py", "harvesting/fdp/test_proof.py"),
     *("harvesting/rdf/test_triples.py", "harvesting/packages/test_package_merge.py"),
     *("harvesting/packages/test_schema_fields.py", "harvesting/test_strategy.py"),
-    *("harvesting/test_listings.py", "harvesting/test_absence.py"),
+    "harvesting/test_listings.py",
     *("harvesting/test_messages.py", "harvesting/test_record_changes.py"),
     *("test_dates.py", "test_import_rules.py", "test_nothing_replaced.py"),
     "test_stack.py",

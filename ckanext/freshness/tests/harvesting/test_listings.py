@@ -34,6 +34,7 @@ NAMELESS: Page = ([], {"others": 1, "digest": "the same"})
         ([(["a"], {"further": ["c"]}), ([], {"further": ["c"]})], "only records of earlier pages"),
         ([A, (["a", "b"], {})], "a is on two of its pages"),
         ([(["a"], {"totals": [2]}), (["b"], {"totals": [3]})], "the number of its records changes"),
+        ([(["a"], {"totals": [1, 2]})], "the number of its records changes"),
         ([(["a"], {"totals": [2]})], "it says that it has 2 records, and its pages list 1"),
         ([(["a"], {"others": 1, "totals": [3]})], "it says that it has 3 records"),
         ([(["a"], {"ends": ["1"]})], "its last page 1 was not among those"),

@@ -216,27 +216,6 @@ def test_a_list_that_is_no_more_cannot_be_released(fdp: FdpServer, harvest: Harv
         harvest.release(shown)
 
 
-def test_what_is_held_outlives_jobs_that_cannot_read_it(
-    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Such a job does not use a release up either."""
-    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
-    empty(fdp)
-    harvest.run()
-    fdp.add_dataset(fdp.add_catalog())
-    for released in (False, True):
-        if released:
-            harvest.release()
-        for away in ("/", fdp.catalogs[0].path):
-            fdp.faults = {away: Status(503)}
-            assert harvest.run().stats["deleted"] == 0
-            assert harvest.hold()["count"] == 4
-            assert (harvest.hold()["released_at"] is not None) is released
-        fdp.faults = {}
-        assert harvest.run().stats["deleted"] == (4 if released else 0)
-    assert harvest.hold() is None
-
-
 def test_held_and_failed_are_two_facts_and_a_report_stays(
     fdp: FdpServer, harvest: Harvest, app: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from ckanext.freshness.harvesting.messages import MessageCode
 from ckanext.freshness.harvesting.record import (
     Containers,
     KnownRecord,
@@ -246,6 +247,43 @@ def test_a_source_that_datasets_may_leave(answer: ReadOutcome | None, becomes: s
     found = [*HERE, *([] if answer is None else [seen(1, answer)])]
     limits = BrakeLimits(delete_unlisted=True)
     assert fate(decide([known(1), *OTHERS], found, limits=limits)) == becomes
+
+
+WEEK = BrakeLimits(absent_for=timedelta(days=7))
+KEEPING = BrakeLimits(deletes=False)
+PATIENCE = [
+    # the source's limits; days since a job found it absent, or None; the crawl's result; what becomes of it
+    (WEEK, None, None, "kept"),
+    (WEEK, None, seen(1, ReadOutcome.GONE), "kept"),
+    (WEEK, 6, None, "kept"),
+    (WEEK, 7, None, "deleted"),
+    (WEEK, 7, seen(1, ReadOutcome.GONE), "deleted"),
+    (WEEK, 9, seen(1, ReadOutcome.FAILED, A), "listed"),
+    (KEEPING, None, None, "kept"),
+    (KEEPING, 900, None, "kept"),
+    (KEEPING, 9, seen(1, ReadOutcome.FAILED, A), "listed"),
+]
+"""The keys ``absent_for`` and ``on_absence``."""
+
+
+@pytest.mark.parametrize(("limits", "days", "found", "becomes"), PATIENCE)
+def test_a_source_that_asks_for_patience(
+    limits: BrakeLimits, days: int | None, found: SeenRecord | None, becomes: str
+) -> None:
+    since = None if days is None else NOW - timedelta(days=days)
+    current, read = [known(1, absent_since=since), *OTHERS], [*HERE, *([found] if found else [])]
+    decided = decide(current, read, limits=limits)
+    assert fate(decided) == ("kept" if becomes == "listed" else becomes)
+    for one in decided.keep:
+        assert one.absent_since == (None if becomes == "listed" else since or NOW)
+        if becomes == "kept":
+            code = MessageCode.ABSENT if limits is WEEK else MessageCode.KEPT
+            assert one.reason.code is code
+            date = f"{(since or NOW) + WEEK.absent_for:%Y-%m-%d}"
+            assert one.reason.values == ({"date": date} if limits is WEEK else {})
+    unproved = decide(current, HERE, unproved=(A,), limits=limits)
+    assert [one.absent_since for one in unproved.keep] == [since]
+    assert fate(decide(current, HERE, limits=limits, released=[current[0].guid])) == "deleted"
 
 
 @pytest.mark.parametrize("answer", [*ReadOutcome, None])

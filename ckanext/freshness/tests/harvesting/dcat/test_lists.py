@@ -519,18 +519,6 @@ def test_a_source_may_do_without_a_catalog_on_another_host(
     assert job.errors == [] and len(job.of(DELETED)) == 1
 
 
-def test_a_catalog_that_is_named_as_something_disappears_stops_deletions(
-    server: Documents, site: CatalogueSite
-) -> None:
-    server.publish("/c", datasets(*range(20)))
-    site.job()
-    server.publish("/c", datasets(*range(19)) + "<> dcat:catalog <b> .")
-    for _ in range(2):
-        job = deletes_nothing(site, "/b: it answers 404")
-        (warning,) = job.survey.crawled.warnings
-        assert warning.startswith(f"records that {server.url}/b may list, which could not be read")
-
-
 def test_a_list_is_cut_after_a_page_that_failed(server: Documents, site: CatalogueSite) -> None:
     server.pages(datasets(*range(18)), datasets(18, 19))
     site.job()
@@ -560,33 +548,19 @@ def test_a_link_to_further_pages_is_lost_within_one_job(
     deletes_nothing(site, "it lists 16 records and names no further pages")
 
 
-def test_a_last_page_that_is_as_full_as_the_others(server: Documents, site: CatalogueSite) -> None:
-    pages = [datasets(*range(9)), datasets(*range(9, 18)), datasets(18, 19)]
-    server.pages(*pages)
+def test_a_list_that_loses_its_last_page(server: Documents, site: CatalogueSite) -> None:
+    """The page before is as full as the first one. A header may name it, or a total may do without it."""
+    first, second, last = (datasets(*range(n, min(n + 9, 20))) for n in (0, 9, 18))
+    server.pages(first, second, last)
     site.job()
-    server.pages(*pages[:2])
+    server.pages(first, second)
     deletes_nothing(site, "its last page is as full as those before it")
-    server.pages(*pages[:2], total=18)
+    server.publish("/c?page=2", second, Link='<BASE/c?page=3>; rel="last"')
+    deletes_nothing(site, "its last page", "was not among those")
+    server.publish("/c?page=2", second, Link='<BASE/c?page=3>; rel="next"')
+    unchanged(site)
+    server.pages(first, second, total=18)
     assert len(site.two_jobs().of(DELETED)) == 2
-
-
-def test_totals_that_contradict_each_other(server: Documents, site: CatalogueSite) -> None:
-    server.publish("/c", datasets(*range(12)) + "<> hydra:totalItems 12 .")
-    site.job()
-    page = "<> hydra:totalItems 12 . <#page> hydra:totalItems 10 ."
-    server.publish("/c", datasets(*range(10)) + page)
-    deletes_nothing(site, "the number of its records changes: it states 10 and 12")
-
-
-def test_a_record_on_two_pages_means_that_they_shifted(
-    server: Documents, site: CatalogueSite
-) -> None:
-    server.pages(datasets(1, 2, 3), datasets(4, 5, 6))
-    site.job()
-    server.pages(datasets(1, 2, 3), datasets(3, 5, 6))
-    deletes_nothing(site, "/d/3 is on two of its pages")
-    server.pages(datasets(1, 2, 3), datasets(3, 5, 6), total=5)
-    assert site.two_jobs().of(DELETED) == {f"{server.url}/d/4"}
 
 
 def test_each_page_may_name_all_datasets(server: Documents, site: CatalogueSite) -> None:
@@ -628,25 +602,6 @@ def test_a_malformed_url_costs_no_other_record(
     server.publish("/c", datasets(1, 2) + statement.format(url=url))
     site.job()
     assert {f"{server.url}/d/1", f"{server.url}/d/2"} <= site.packages.keys()
-
-
-def test_a_header_leads_further_than_the_document(server: Documents, site: CatalogueSite) -> None:
-    server.pages(datasets(1), datasets(2), datasets(3))
-    site.job()
-    server.publish("/c?page=2", datasets(2), Link='<BASE/c?page=3>; rel="next"')
-    unchanged(site)
-    del server.files["/c?page=3"]
-    deletes_nothing(site, "/c?page=3: it answers 404")
-
-
-def test_a_header_whose_last_page_is_not_reached(server: Documents, site: CatalogueSite) -> None:
-    parts = [datasets(*range(9)), datasets(*range(9, 18)), datasets(18, 19)]
-    server.pages(*parts)
-    site.job()
-    server.pages(*parts[:2])
-    link = "<> hydra:next <BASE/c?page=2> ."
-    server.publish("/c", parts[0] + link, Link='<BASE/c?page=3>; rel="last"')
-    deletes_nothing(site, "its last page", "was not among those")
 
 
 def test_datasets_without_identity_are_counted_once(server: Documents, site: CatalogueSite) -> None:
