@@ -356,7 +356,20 @@ class Connections:
             if total <= 0:
                 raise asyncio.TimeoutError
             if tolerant:
-                return await self._look_again(method, target, headers, limits, verify, total)
+                # As aiohttp merges them: names of headers have no case.
+                all_headers = CIMultiDict(self._headers)
+                all_headers.update(headers)
+                is_tls = target.scheme == "https"
+                return await second_look.ask(
+                    method,
+                    target,
+                    all_headers,
+                    limits,
+                    addresses=await self._names.of(target),
+                    guard=self._guard,
+                    tls=_outdated_tls(self._ca_bundle, verify) if is_tls else None,
+                    total=total,
+                )
             response = await self._session.request(
                 method,
                 URL(target.url, encoded=True),
@@ -374,29 +387,6 @@ class Connections:
         except NETWORK_FAULTS as error:
             raise fault_of(error, limits) from error
         return _HttpExchange(response, limits)
-
-    async def _look_again(
-        self,
-        method: str,
-        target: Target,
-        headers: Mapping[str, str],
-        limits: Limits,
-        verify: bool,
-        total: float,
-    ) -> Exchange:
-        # As aiohttp merges them: names of headers have no case.
-        all_headers = CIMultiDict(self._headers)
-        all_headers.update(headers)
-        return await second_look.ask(
-            method,
-            target,
-            all_headers,
-            limits,
-            addresses=await self._names.of(target),
-            guard=self._guard,
-            tls=_outdated_tls(self._ca_bundle, verify) if target.scheme == "https" else None,
-            total=total,
-        )
 
     async def close(self) -> None:
         """Close all connections."""
