@@ -488,15 +488,16 @@ class CatalogueCrawl:
         return ending if ending in _RDF_ENDINGS else ".ttl"
 
     def _doubt(self, left_out: Collection[KnownRecord]) -> None:
-        """Note the current records whose descriptions are missing, or a part of them: the lists may be cut.
+        """Note the records whose descriptions are missing, or a part of them: the lists may be cut.
 
         That is nothing new for those that an earlier job found absent, or that nobody can recognise.
         """
         broken = [*self._only_named(), *(one for one, found in self._found.items() if found.error)]
-        unread = filter(None, (self._before(identity)[0] for identity in broken))
+        listed = self._containers.listed
+        unread = (self._before(one)[0] or self._known.adoptable.of(one, listed) for one in broken)
         self._containers.left_out.update(
             known.guid
-            for known in (*left_out, *unread)
+            for known in (*left_out, *filter(None, unread))
             if known.recognised and known.absent_since is None
         )
 

@@ -12,10 +12,11 @@ from datetime import timedelta
 import brotli
 import pytest
 from aiohttp import web
+from ckan.tests.helpers import call_action
 from rdflib import RDF
 
 from ckanext.freshness.harvesting.strategy import BrakeLimits, RecordClass
-from ckanext.freshness.tests.harvesting.conftest import add_source
+from ckanext.freshness.tests.harvesting.conftest import add_source, stored, sysadmin
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import NOW
 from ckanext.freshness.tests.servers.base import Answer, Exchange
@@ -272,3 +273,22 @@ def test_a_catalogue_that_stays_cut(server: CatalogueServer) -> None:
     assert harvest.run().stats["updated"] == 1
     assert harvest.datasets()[server.iri(LAST)]["resources"] == []
     assert harvest.run().stats["not modified"] == last + 1
+
+
+@pytest.mark.usefixtures("clean_site")
+def test_a_dataset_that_is_cut_is_not_adopted(server: CatalogueServer) -> None:
+    """A new source takes the datasets of a deleted one over, but none of which a part may be missing."""
+    first = add_source(server.source_url, source_type="dcat_catalog")
+    first.run()
+    before = first.datasets()[server.iri(LAST)]
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+    server.faults["/catalog"] = Body(half(server))
+    second = add_source(server.source_url, source_type="dcat_catalog", default_tags=["new"])
+    for _ in range(2):
+        second.run()
+        assert len(second.current()) == int(LAST)
+    assert stored(before["id"])["resources"] == before["resources"]
+    second.wait_a_day()
+    second.run()
+    after = second.datasets()[server.iri(LAST)]
+    assert after["id"] == before["id"] and after["resources"] == []
