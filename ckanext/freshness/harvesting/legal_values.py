@@ -5,7 +5,7 @@ refuse more. Any of these makes CKAN refuse the whole dataset. Therefore a value
 a warning. Each function here is pure.
 
 Schemas are accepted as ``scheming_dataset_schema_show`` returns them, with expanded presets, and as they are
-written. Other extensions may have any other validators: :func:`leave_out` removes what these refuse.
+written. Whatever their validators refuse, :func:`leave_out` removes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ _SPACES = re.compile(r"\s+")
 
 # A language tag that every version of ckanext-fluent accepts.
 _LANGUAGE = re.compile(r"[a-z]{2,8}(-[0-9a-zA-Z]{1,8})*")
-_HTTP_URL = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
 
 EMPTY: tuple[Any, ...] = (None, "", [], {})
 """Values that say nothing."""
@@ -263,19 +262,13 @@ class FieldValue:
         self.tell(self.key, f'"{str(text)[:80]}" {words}; left out')
 
     def fitted(self) -> Any:
-        """Return the value in the form that the field's validators accept; None if nothing is left of it."""
+        """Return the value in the form that the field's validators read; None if nothing is left of it."""
         if "repeating_subfields" in self.field:
             return _nested(self)
         names = [word.partition("(")[0] for word in str(self.field.get("validators", "")).split()]
         names.append(str(self.field.get("preset", "")))
         shape = next((_SHAPES[name] for name in names if name in _SHAPES), _text)
-        value = shape(self)
-        for name in names:
-            legal = _CHECKS.get(name)
-            if legal is not None and isinstance(value, str) and not legal(value):
-                self.refuse(value, f"is refused by {name}")
-                return None
-        return value
+        return shape(self)
 
 
 Shape = Callable[[FieldValue], Any]
@@ -311,18 +304,6 @@ def _read(read: Callable[[str], Any], fault: str) -> Shape:
         return value
 
     return shape
-
-
-def _numbers(fitting: FieldValue) -> list[str] | None:
-    numbers = []
-    for text in texts(fitting.value):
-        try:
-            float(text)
-        except ValueError:
-            fitting.refuse(text, "is not a number")
-        else:
-            numbers.append(text)
-    return numbers or None
 
 
 def _nested(fitting: FieldValue) -> list[dict[str, Any]] | None:
@@ -434,39 +415,21 @@ def changed_tag(text: str, name: str | None) -> str:
     return f'"{text[:80]}" {became}'
 
 
-def _json_object(fitting: FieldValue) -> dict[str, Any] | None:
-    if isinstance(fitting.value, Mapping):
-        return dict(fitting.value)
-    if text := plain(fitting.value):
-        fitting.refuse(text, "is no JSON object")
-    return None
-
-
 def _foreign(fitting: FieldValue) -> None:
     fitting.tell(fitting.key, "the schema's field wants datasets of this site; left out")
 
 
-_integer = _read(int, "is not a whole number")
-_boolean = _read(
-    lambda text: {"true": True, "false": False}.get(text.lower()), "is neither true nor false"
-)
 _moment = _read(utc_moment, "is not a day or a moment, as the schema wants")
 
 _SHAPES: dict[str, Shape] = {
     "scheming_multiple_text": _list,
     "scheming_multiple_choice": _several_choices,
-    "scheming_multiple_number": _numbers,
     "scheming_choices": _choice,
-    "scheming_valid_json_object": _json_object,
     "tag_string_convert": _tag_string,
     "scheming_isodatetime": _moment,
     "scheming_isodatetime_tz": _moment,
     "isodate": _moment,
     "dcat_date": _read(iso_date, "is not a date, as the schema wants"),
-    "int_validator": _integer,
-    "natural_number_validator": _integer,
-    "is_positive_integer": _integer,
-    "boolean_validator": _boolean,
     "fluent_text": _translated,
     "fluent_tags": _translated_tags,
     # presets
@@ -475,7 +438,6 @@ _SHAPES: dict[str, Shape] = {
     "multiple_select": _several_choices,
     "select": _choice,
     "radio": _choice,
-    "json_object": _json_object,
     "tag_string_autocomplete": _tag_string,
     "date": _moment,
     "datetime": _moment,
@@ -490,12 +452,6 @@ _SHAPES: dict[str, Shape] = {
 
 The first known name of a field decides. A field without a known name takes text.
 """
-
-_CHECKS: dict[str, Callable[[str], bool]] = {
-    "email_validator": is_email,
-    "url_validator": lambda text: _HTTP_URL.fullmatch(text) is not None,
-}
-
 
 # Values that CKAN has refused
 
