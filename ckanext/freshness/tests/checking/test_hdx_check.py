@@ -176,6 +176,17 @@ def test_a_newer_date_of_a_large_file_is_believed_by_its_beginning(
     assert 0 < finding.attempt.received < len(body) / 2
 
 
+def test_a_newer_date_of_an_error_text_is_none(server: FileServer, seen: KnownContent) -> None:
+    server.files["/file.csv"] = csv(b"ORA-12541: TNS:no listener\n\nmore, here\n", '"v2"', LATER)
+    known = {"format": "CSV", "last_change": MODIFIED_AT, "fresh_after": NOW - timedelta(days=30)}
+    found = one(server, seen, **known)
+    assert (found.outcome, found.modified, found.memory) == (Outcome.ERROR, None, seen)
+    # Without a good file before it, nobody can tell.
+    found = one(server, seen._replace(outline=None), **known)
+    assert (found.outcome, found.modified) == (Outcome.CANNOT_TELL, None)
+    assert found.attempt.reason == "error text"
+
+
 def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> None:
     book = workbook({"Data": {"A1": 1.0}})
     server.files["/file.csv"] = Answer(200, book, {"ETag": '"v1"'})
