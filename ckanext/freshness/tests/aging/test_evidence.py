@@ -6,8 +6,6 @@ from datetime import datetime, timedelta, timezone
 from itertools import permutations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ckanext.freshness.aging.evidence import (
     DatedEvidence,
@@ -127,32 +125,3 @@ def test_of_equal_dates_the_first_kind_and_resource_count() -> None:
     ]
     for order in permutations(pieces):
         assert newest(order) == DatedEvidence(NOW, Evidence.UPLOAD, "r1")
-
-
-resources = st.sampled_from([None, "r1", "r2"])
-kinds = st.sampled_from(list(Evidence))
-past = st.integers(1, 100).map(day)
-pieces = st.builds(DatedEvidence, past, kinds, resources)
-
-
-@given(st.lists(pieces), st.lists(pieces))
-def test_without_future_dates_nothing_moves_backwards(
-    previous: list[DatedEvidence], seen: list[DatedEvidence]
-) -> None:
-    stored = remember([], previous)
-    updated = {(p.resource, p.evidence): p.when for p in remember(stored, seen)}
-    assert all(updated[p.resource, p.evidence] >= p.when for p in stored)
-    found = newest(remember(stored, seen))
-    assert (found.when if found else None) == max((p.when for p in stored + seen), default=None)
-
-
-@given(st.lists(st.tuples(st.integers(1, 300).map(day), kinds, resources), max_size=8), past)
-def test_nothing_counts_that_lies_after_its_first_sight(
-    claims: list[tuple[datetime, Evidence, str | None]], now: datetime
-) -> None:
-    stored = remember([], [observe(when, kind, now, of) for when, kind, of in claims])
-    assert all(piece.when <= now for piece in stored)
-    later = now + timedelta(days=1)
-    again = remember(stored, [observe(piece.claim, piece.evidence, later, piece.resource)
-                              for piece in stored])  # fmt: skip
-    assert again == stored

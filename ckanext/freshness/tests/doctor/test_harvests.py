@@ -183,23 +183,6 @@ def gathered(fdp: FdpServer, state: str) -> str:
 # The site
 
 
-@pytest.mark.parametrize(
-    ("plugins", "severity", "words"),
-    [
-        ("freshness fdp_harvester harvest", None, ""),
-        ("harvest freshness", Severity.PROBLEM, "Move freshness before harvest"),
-        ("freshness", Severity.NOTE, "add it to ckan.plugins"),
-    ],
-)
-def test_the_order_of_plugins(
-    monkeypatch: pytest.MonkeyPatch, plugins: str, severity: Severity | None, words: str
-) -> None:
-    monkeypatch.setitem(tk.config, "ckan.plugins", plugins.split())
-    found = findings(doctor.plugins)
-    assert [one.severity for one in found] == ([severity] if severity else [])
-    assert all(words in one.advice for one in found)
-
-
 def test_background_jobs_that_nobody_does() -> None:
     assert [one.severity for one in findings(doctor.workers)] == [Severity.WARNING]
     tk.enqueue_job(print, ["done"], queue="bulk")

@@ -266,15 +266,6 @@ class TestMailServer:
             assert sent(notify()) == [CARL]
             assert notify() == MailReport(NotifyState.DONE)
 
-    def test_falls_silent_for_one(self, notify: Notify, host: MailHost) -> None:
-        host.silent_at, host.silent_for = "DATA", frozenset({ANN})
-        with waiting_for(1):
-            report = notify()
-        assert (sent(report), _of(report, ANN)) == ([BOB, CARL], MailFailure.UNKNOWN)
-        host.silent_at = None
-        assert notify() == MailReport(NotifyState.DONE)
-        assert host.to(ANN) == []
-
     def test_falls_silent_for_all(self, notify: Notify, host: MailHost, make: Make) -> None:
         for number in range(3):
             make(f"b-{number}", maintainer_email=f"b{number}@example.org")
