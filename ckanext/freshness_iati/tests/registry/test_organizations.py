@@ -277,3 +277,20 @@ def _backwards() -> None:
     messages = redis.lrange(key, 0, -1)
     redis.delete(key)
     redis.rpush(key, *reversed(messages))
+
+
+def test_a_registry_that_is_made_again_goes_on_where_it_was(
+    registry: RegistryServer, harvest: Harvest
+) -> None:
+    """A dataset that the registry has lost meanwhile is still its own, and is deleted."""
+    groups = {key: group.id for key, group in organizations().items()}
+    before = {key: package.id for key, package in packages(harvest).items()}
+    gone = next(iter(registry.registry.datasets))
+    del registry.registry.datasets[gone]
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
+    second = add_registry(registry.url, max_delete_fraction=0.5)
+    assert counts(again(second)) == {"not modified": 8, "deleted": 1, None: 9}
+    call_action("harvest_source_clear", {"user": sysadmin()}, id=harvest.source["id"])
+    del before[gone]
+    assert {key: package.id for key, package in packages(second).items()} == before
+    assert {key: group.id for key, group in organizations().items()} == groups
