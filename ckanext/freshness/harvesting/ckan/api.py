@@ -29,10 +29,6 @@ MOST_VALUES = 2_000_000
 """Values in one answer. 50 MB of empty lists would take more than 1 GB when parsed; this many values take at
 most half of that. A dataset has about ten values in an index file, about 200 in CKAN's API."""
 
-MOST_DIGITS = 100
-"""Digits of an integer. Python refuses to read or write more than 4,300. No number of a dataset is so large: it
-is kept as text."""
-
 ROWS = 1000
 """Records requested per page: the default of ``ckan.search.rows_max``."""
 WHOLE_ROWS = 100
@@ -78,15 +74,11 @@ class JsonClient(SourceReader):
 
 
 def _parsed(body: bytes) -> Any:
-    found = json.loads(body, parse_int=_integer)
+    found = legal_values.read_json(body)
     if _SURROGATE.search(body):
         # Halves of characters, which no database takes. Whole ones stay as they are.
         found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
     return found
-
-
-def _integer(digits: str) -> int | str:
-    return int(digits) if len(digits) <= MOST_DIGITS else digits
 
 
 def _is_refusal(body: bytes) -> bool:

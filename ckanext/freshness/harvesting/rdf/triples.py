@@ -13,7 +13,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -32,6 +31,7 @@ from rdflib.plugins.parsers import rdfxml
 from rdflib.plugins.stores.memory import SimpleMemory
 
 from ...sandbox import Unopened
+from .. import legal_values
 from ..messages import HarvestMessage, MessageCode, code_of
 
 # rdflib imports these only when it parses, and the parser's process can import nothing then.
@@ -477,13 +477,7 @@ def as_json_ld(body: bytes) -> bytes:
     :param body: JSON in UTF-8.
     """
     try:
-        found = json.loads(
-            body,
-            object_hook=_stated,
-            parse_int=_number,
-            parse_float=_number,
-            parse_constant=str,
-        )
+        found = legal_values.read_json(body, _stated)
     except (ValueError, RecursionError):
         return body  # the parser says what is wrong, and where
     if not isinstance(found, dict) or not isinstance(found.get("dataset"), list):
@@ -510,13 +504,6 @@ def _stated(found: dict[str, Any]) -> dict[str, Any]:
         for key, value in found.items()
         if value not in (None, "") and not (key == "@context" and isinstance(value, str))
     }
-
-
-def _number(text: str) -> float | str:
-    """Return a number, or its text if it is too large for Python or for JSON."""
-    if text.lstrip("-").isdigit():
-        return int(text) if len(text) < 100 else text
-    return number if math.isfinite(number := float(text)) else text
 
 
 # Texts of Turtle

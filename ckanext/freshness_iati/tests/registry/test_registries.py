@@ -23,6 +23,7 @@ from ckanext.freshness.harvesting.record import (
 from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.exchange import ClientSettings, Limits
@@ -165,6 +166,7 @@ def replaced(name: str, value: Any) -> Spoil:
     [
         ("reporting_org_id", "unknown", "not in the registry's listing"),
         ("source_url", "None", "no URL of a file"),
+        ("source_url", "http://[bad/x", "malformed IPv6 address"),
     ],
 )
 def test_a_dataset_that_lacks_something_protects_itself_and_costs_no_other(
@@ -178,6 +180,24 @@ def test_a_dataset_that_lacks_something_protects_itself_and_costs_no_other(
     (sighting,) = [one for one in found.sightings if one.error]
     assert sighting.seen.outcome is ReadOutcome.MALFORMED and sighting.seen.listed_in
     assert bad in sighting.seen.url
+
+
+@pytest.mark.parametrize("odd", ["9" * 5000, "-1e999", "NaN", "[" * 5000 + "]" * 5000])
+def test_a_value_that_python_does_not_read_costs_nothing(
+    server: RegistryServer, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    for record_id in [min(server.registry.datasets), min(server.registry.organisations)]:
+        server.spoil[record_id] = replaced("odd", "a value")
+    answer = server.answer
+
+    def odd_answer(request: Request) -> Answer:
+        whole = answer(request)
+        return replace(whole, body=whole.body.replace(b'"a value"', odd.encode()))
+
+    monkeypatch.setattr(server, "answer", odd_answer)
+    found = Crawler(server)
+    assert found.crawled.errors == []
+    assert (len(found.read(catalogs=True)), len(found.read(catalogs=False))) == (3, 12)
 
 
 def test_an_organisation_without_a_name_protects_itself(server: RegistryServer) -> None:

@@ -128,6 +128,7 @@ def test_a_data_json_without_keys_of_json_ld_and_with_odd_values() -> None:
         '"modified": -' + "9" * 5000,
         '"distribution": [{"downloadURL": "https://example.org/1", "byteSize": 1e999}]',
         '"spatial": -1e999, "temporal": NaN',
+        '"spatial": ' + '[{"a": ' * 5000 + "1" + "}]" * 5000,
         '"@context": "http://[bad/x"',
         '"landingPage": "http://[bad/x", "license": "//[", "publisher": {"@id": "http://[bad/x"}',
         '"distribution": [{"downloadURL": "http://[bad/x", "accessURL": "http://a:x/"}]',
