@@ -244,8 +244,6 @@ class CheckResult(NamedTuple):
     size: int | None = None
     shape: Shape | None = None
     mimetype: str | None = None
-    has_etag: bool = False
-    has_last_modified: bool = False
     hides_changes: bool | None = None
     moved_to: str | None = None
     put_off: bool = False

@@ -393,10 +393,6 @@ class HdxCheck:
         step, headers, memory = judged.step, self._headers, resource.memory
         outcome = step.outcome
         assert headers is not None and outcome is not None
-        etag, last_modified = headers.etag, headers.last_modified_text
-        if outcome is Outcome.NOT_MODIFIED:
-            # A 304 need not repeat the validators that it confirms.
-            etag, last_modified = etag or memory.etag, last_modified or memory.last_modified
         certain = hashed if judged.is_hashed else None
         # A change that two runs confirm may end with a second download that failed.
         is_useful = outcome not in _USELESS and not (step.changed and certain is None)
@@ -427,8 +423,6 @@ class HdxCheck:
             size=None if certain is None else certain.size,
             shape=None if certain is None else shape,
             mimetype=mimetype_of(answer) if is_useful else None,
-            has_etag=is_useful and bool(etag),
-            has_last_modified=is_useful and bool(last_modified),
             hides_changes=hides_changes,
             moved_to=self._redirected_to(answer.moved_to)
             if answer.moved_to == display_url(answer.moved_to or "") and not self._refreshes

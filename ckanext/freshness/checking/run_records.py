@@ -134,8 +134,6 @@ FIGURES = (
     "blocked",  # checks with the outcome "cannot tell"
     "bytes",
     "seconds",  # of the last request of each check
-    "answered",  # resources with a useful answer
-    *("etag", "last_modified", "either"),  # of these, answers with such headers
     "put_off",  # resources that were not checked, because the host gave no answer to other checks
 )
 """Figures of the checks of a host. Only checked resources and their datasets count."""
@@ -147,12 +145,10 @@ class HostCounts:
 
     :ivar figures: by the names of :data:`FIGURES`
     :ivar reasons: checks with an error by reason: a status of HTTP, or why there was no answer
-    :ivar packages: datasets with a useful answer, and whether one had a Last-Modified or an ETag
     """
 
     figures: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    packages: dict[str, bool] = field(default_factory=dict)
 
     def add(self, result: CheckResult) -> None:
         """Count a check."""
@@ -167,16 +163,6 @@ class HostCounts:
         elif result.outcome in ERRORS:
             counted["errors"] = 1
             self.reasons[attempt.reason or str(attempt.status or "")] += 1
-        else:
-            either = result.has_etag or result.has_last_modified
-            counted |= {
-                "answered": 1,
-                "etag": result.has_etag,
-                "last_modified": result.has_last_modified,
-                "either": either,
-            }
-            package_id = result.resource.package_id
-            self.packages[package_id] = self.packages.get(package_id, False) or either
         self.figures.update(counted)
 
     @property
@@ -186,14 +172,9 @@ class HostCounts:
         return bool(found["errors"] or found["put_off"] or 0 < found["checks"] == found["blocked"])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures for a run's row.
-
-        Added are ``datasets``, of these ``datasets_either``, and the most frequent ``reason`` of errors.
-        """
+        """Return the figures for a run's row, with the most frequent ``reason`` of errors."""
         figures: dict[str, Any] = {name: self.figures[name] for name in FIGURES}
         figures["seconds"] = round(figures["seconds"], 3)
-        figures["datasets"] = len(self.packages)
-        figures["datasets_either"] = sum(self.packages.values())
         if self.reasons:
             figures["reason"] = min(
                 self.reasons, key=lambda reason: (-self.reasons[reason], reason)

@@ -170,7 +170,7 @@ def _print_result(
         click.echo(json.dumps({**plain, **labelled}))
     else:
         if hdx:
-            click.echo("\n\n".join((*metrics.in_layout_of_hdx(figures), "")))
+            click.echo(f"{metrics.text(figures)}\n")
         click.echo(check_run.checked_in_words(done))
         for line in found_lines(figures["resources"]):
             click.echo(line)
@@ -291,7 +291,7 @@ def runs(run: str | None, limit: int, hdx: bool, as_json: bool) -> None:
     for line in (_run_line(shown), *found_lines(shown["resources"])):
         click.echo(line)
     if hdx:
-        click.echo("\n\n".join(("", *metrics.in_layout_of_hdx(shown))))
+        click.echo(f"\n{shown['text']}")
 
 
 def _run_line(run: dict[str, Any]) -> str:

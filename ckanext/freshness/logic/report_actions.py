@@ -195,7 +195,7 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
     :returns: the same as ``freshness_run_list``, and ``options`` (the arguments of the call), ``resources``
         and ``datasets`` (counts by label), ``frequencies`` (datasets that are ``live``, ``never``, ``as
         needed``), ``hosts`` (figures by host, and of all hosts under ``*``), ``text`` (the counts in HDX's
-        layout), ``headers`` (how many links send ETag and Last-Modified, in words)
+        layout)
     :raises ObjectNotFound: there is no such run, or no run at all
     """
     query = model.Session.query(CheckRun)
@@ -208,7 +208,6 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
         "options": row.options,
         **figures,
         "text": metrics.text(figures),
-        "headers": metrics.headers(figures),
     }
 
 

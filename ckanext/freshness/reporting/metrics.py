@@ -56,39 +56,6 @@ def _counts(labels: Mapping[str, int]) -> str:
     return ",\n".join([total, *(f"{label}: {labels[label]}" for label in sorted(labels))])
 
 
-def in_layout_of_hdx(run: Run) -> list[str]:
-    """Return the counts in HDX's layout, and how many resources send validators, if anything was checked."""
-    return [part for part in (text(run), headers(run)) if part]
-
-
-def headers(run: Run) -> str:
-    """Return how many of the checked resources and datasets send validators.
-
-    The text is empty if nothing was checked.
-    """
-    total = run["hosts"].get(ALL_HOSTS)
-    return "" if total is None else "\n".join(_headers(total))
-
-
-def _headers(total: Mapping[str, float]) -> Iterator[str]:
-    answered, datasets = total["answered"], total["datasets"]
-    yield "*** Headers ***"
-    yield f"{total['checks']:.0f} checks, {answered:.0f} resources answered, of {datasets:.0f} datasets"
-    if put_off := total.get("put_off", 0):
-        yield f"{put_off:.0f} put off until the next run: their hosts gave no answer"
-    for key, words in (
-        ("last_modified", "resources send Last-Modified"),
-        ("etag", "resources send ETag"),
-        ("either", "resources send Last-Modified or ETag"),
-    ):
-        yield f"{_share(total[key], answered)} {words}"
-    yield f"{_share(total['datasets_either'], datasets)} datasets send Last-Modified or ETag"
-
-
-def _share(part: float, whole: float) -> str:
-    return f"{part:.0f} of {whole:.0f}" + (f" ({100 * part / whole:.0f} %)" if whole else "")
-
-
 # Prometheus
 
 

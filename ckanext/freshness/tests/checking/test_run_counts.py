@@ -37,8 +37,6 @@ def found(
     *,
     host: str = "example.org",
     modified: datetime | None = None,
-    etag: bool = False,
-    last_modified: bool = False,
 ) -> CheckResult:
     return CheckResult(
         resource=ResourceToCheck(
@@ -59,8 +57,6 @@ def found(
             seconds=0.25,
         ),
         modified=modified,
-        has_etag=etag,
-        has_last_modified=last_modified,
     )
 
 
@@ -165,25 +161,19 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
 def test_what_the_visits_to_a_host_were_like() -> None:
     counts = RunCounts()
     for finding in (
-        found(Outcome.NOT_MODIFIED, "p", etag=True, last_modified=True),
-        found(Outcome.SAME_HASH, "p", last_modified=True),
-        found(Outcome.SAME_HASH, "q"),
-        found(Outcome.CHANGED, "r", etag=True),
-        found(Outcome.ERROR, "s", etag=True),
-        found(Outcome.CANNOT_TELL, "t", last_modified=True),
-        found(Outcome.SAME_HASH, "q", host="other.org", etag=True),
+        found(Outcome.NOT_MODIFIED, "p"),
+        found(Outcome.CHANGED, "r"),
+        found(Outcome.ERROR, "s"),
+        found(Outcome.CANNOT_TELL, "t"),
+        found(Outcome.SAME_HASH, "q", host="other.org"),
     ):
         check(counts, finding)
     hosts = counts.hosts()
     assert hosts["example.org"] == {
-        **{"checks": 6, "errors": 1, "blocked": 1, "bytes": 600, "seconds": 1.5, "answered": 4},
-        **{"etag": 2, "last_modified": 2, "either": 3},
-        **{"datasets": 3, "datasets_either": 2, "put_off": 0, "reason": "404"},
+        **{"checks": 4, "errors": 1, "blocked": 1, "bytes": 400, "seconds": 1.0},
+        **{"put_off": 0, "reason": "404"},
     }
-    # A dataset with resources on two hosts is one of all.
-    assert hosts[ALL_HOSTS]["datasets"] == 3
-    assert hosts[ALL_HOSTS]["datasets_either"] == 3
-    assert hosts[ALL_HOSTS]["checks"] == counts.checks == 7
+    assert hosts[ALL_HOSTS]["checks"] == counts.checks == 5
 
 
 def test_all_hosts_are_counted_and_those_in_trouble() -> None:

@@ -159,7 +159,7 @@ class Played:
             f"After the run of day {number}. For what is asked and answered see scenario.txt.",
             "\n".join(_table(_FILES, self._files(number, stage))),
             "\n".join(_table(_DATASETS, self._datasets())),
-            "\n\n".join(one for one in (run["text"], run["headers"]) if one),
+            run["text"],
         ]
         return "\n\n\n".join(parts) + "\n"
 
