@@ -297,7 +297,8 @@ class SourceType:
         """Read a source, and hand each record to the sink, once, as soon as possible.
 
         An error of a container belongs into ``containers.unreadable``, a doubt whether it was read whole into
-        ``containers.unproved``, an error of a record into its sighting. Any exception ends the job, and
+        ``containers.unproved``, an error of a record into its sighting. So does a doubt whether the record's
+        own document was read whole (:attr:`~.record.Sighting.may_be_cut`). Any exception ends the job, and
         nothing is deleted.
         """
         raise NotImplementedError
