@@ -176,22 +176,9 @@ def test_a_catalog_that_was_never_there_stops_no_deletions(
     for one in (site, interrupted):
         job = one.job(days[9])
         assert job.of(DELETED) == set() and job.survey.crawled.not_harvested == {}
-    site.job(days[9] + timedelta(days=9))
+    for day in (9, 10):
+        site.job(days[9] + timedelta(days=day))
     assert len(site.packages) == 19
-
-
-@pytest.mark.parametrize(
-    "answer", [Answer(503), Answer(200, b"<html>", {"Content-Type": "text/html"})]
-)
-def test_a_catalog_that_fails_stops_deletions(
-    server: Documents, site: CatalogueSite, answer: Answer
-) -> None:
-    """Datasets may have moved into it, whether or not it was ever read."""
-    server.files["/b"] = answer
-    server.publish("/c", datasets(*range(20)) + MORE)
-    site.job()
-    server.publish("/c", datasets(*range(19)) + MORE)
-    deletes_nothing(site, "/b: ")
 
 
 # What proves that a list is whole
