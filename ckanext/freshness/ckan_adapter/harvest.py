@@ -370,7 +370,7 @@ def _stay_complete(mapper: Any, connection: Any, target: Any) -> None:
 BEGINNING = timedelta(seconds=30)
 """A consumer that took a job holds its lock within this time."""
 STILL = timedelta(minutes=5)
-"""A consumer without progress for this long is dead: a page of records takes it about 90 seconds at most."""
+"""A consumer without progress for this long is dead: the import of a record ends within four minutes."""
 CRON = timedelta(minutes=20)
 """``ckan harvester run``, called every few minutes, marks a complete job as finished within this time."""
 

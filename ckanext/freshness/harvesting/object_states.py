@@ -223,9 +223,7 @@ def is_current_elsewhere(
 # Current objects
 
 
-def make_current(
-    object_id: str, source_id: str, guid: str, package_id: str | None, *, is_new: bool
-) -> bool:
+def make_current(item: PendingObject, package_id: str | None, *, is_new: bool = False) -> bool:
     """Make an object the current one of its record, in the transaction that writes its package.
 
     The package need not exist yet: foreign keys are checked at the end of the transaction.
@@ -248,9 +246,9 @@ def make_current(
     made = model.Session.execute(
         sa.text(";".join(statements)),
         {
-            "id": object_id,
-            "source_id": source_id,
-            "guid": guid,
+            "id": item.id,
+            "source_id": item.source_id,
+            "guid": item.guid,
             "package_id": package_id,
             "now": utc(utc_now()),
             "resource_ids": RESOURCE_IDS,
@@ -263,9 +261,11 @@ def make_current(
 _DEFER = "SET CONSTRAINTS ALL DEFERRED"
 
 
-def take_organization_over(object_id: str, source_id: str, organization_id: str) -> None:
+def take_organization_over(item: PendingObject, organization_id: str) -> None:
     """Note the organization that an object becomes, and take it from deleted sources. No commit."""
-    gone = sa.select(_source.c.id).where(_source.c.active.is_(False), _source.c.id != source_id)
+    gone = sa.select(_source.c.id).where(
+        _source.c.active.is_(False), _source.c.id != item.source_id
+    )
     has_it = sa.select(_extra.c.harvest_object_id).where(
         _extra.c.key == ORGANIZATION_ID, _extra.c.value == organization_id
     )
@@ -275,18 +275,18 @@ def take_organization_over(object_id: str, source_id: str, organization_id: str)
         .values(current=False)
         .execution_options(synchronize_session=False)
     )
-    set_extras([(object_id, ORGANIZATION_ID, organization_id)])
+    set_extras([(item.id, ORGANIZATION_ID, organization_id)])
 
 
-def retire(object_id: str, source_id: str, guid: str, package_id: str | None) -> None:
+def retire(item: PendingObject) -> None:
     """Clear ``current`` of a deleted record's objects of this source. No commit."""
-    same = _object.c.guid == guid
-    if package_id:
-        same = sa.or_(same, _object.c.package_id == package_id)
+    same = _object.c.guid == item.guid
+    if item.package_id:
+        same = sa.or_(same, _object.c.package_id == item.package_id)
     model.Session.execute(
         sa.update(_object)
-        .where(sa.or_(_object.c.id == object_id, sa.and_(_object.c.current.is_(True), same)))
-        .where(_object.c.harvest_source_id == source_id)
+        .where(sa.or_(_object.c.id == item.id, sa.and_(_object.c.current.is_(True), same)))
+        .where(_object.c.harvest_source_id == item.source_id)
         .values(current=False)
     )
 

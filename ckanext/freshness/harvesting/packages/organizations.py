@@ -49,7 +49,7 @@ class OrganizationWriter:
             return self._create(pending, record)
         if _is_older(group, pending):
             # It owns the source's datasets, and stays as it is.
-            self._make_current(pending, group.id)
+            _make_current(pending, group.id)
             model.Session.commit()
             return []
         return self._update(pending, record, before, group)
@@ -79,7 +79,7 @@ class OrganizationWriter:
                     "sources that are not of this source"
                 )
             is_removed = not others and not _is_older(group, pending)
-        object_states.retire(pending.id, self._source_id, pending.guid, None)
+        object_states.retire(pending)
         if (
             group is not None
             and is_removed
@@ -125,7 +125,7 @@ class OrganizationWriter:
         )
 
         def begin() -> dict[str, Any]:
-            self._make_current(pending, organization_id)
+            _make_current(pending, organization_id)
             return self._context()
 
         return ckan_actions.write("organization_create", begin, wanted, wanted, names)
@@ -155,7 +155,7 @@ class OrganizationWriter:
             wanted["state"] = "active"
 
         def begin() -> dict[str, Any]:
-            self._make_current(pending, group.id)
+            _make_current(pending, group.id)
             return self._context()
 
         if not wanted:
@@ -171,9 +171,10 @@ class OrganizationWriter:
                 rebuild(owned[start : start + _BATCH])
         return refused
 
-    def _make_current(self, pending: PendingObject, organization_id: str) -> None:
-        object_states.take_organization_over(pending.id, self._source_id, organization_id)
-        object_states.make_current(pending.id, self._source_id, pending.guid, None, is_new=False)
+
+def _make_current(pending: PendingObject, organization_id: str) -> None:
+    object_states.take_organization_over(pending, organization_id)
+    object_states.make_current(pending, None)
 
 
 def _is_older(group: Any, pending: PendingObject) -> bool:

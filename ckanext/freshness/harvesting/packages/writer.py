@@ -305,7 +305,7 @@ class PackageWriter:
                 raise ImportFailed(str(error)) from error
         package_id = pending.package_id
         package = model.Package.get(package_id) if package_id else None
-        object_states.retire(pending.id, self._source_id, pending.guid, package_id)
+        object_states.retire(pending)
         if (
             package is None
             or package.state == "deleted"
@@ -319,10 +319,7 @@ class PackageWriter:
     def _make_current(
         self, pending: PendingObject, package_id: str, *, is_new: bool = False
     ) -> None:
-        is_there = object_states.make_current(
-            pending.id, self._source_id, pending.guid, package_id, is_new=is_new
-        )
-        if not is_there:
+        if not object_states.make_current(pending, package_id, is_new=is_new):
             raise ImportFailed("its source was cleared meanwhile")
         self.marks |= indexing.mark([package_id])
 
