@@ -32,7 +32,7 @@ from .decisions import EARLIER_HASHES, KnownContent, ResourceToCheck
 from .fields import OURS
 from .learned import rate
 from .outlines import Outline
-from .selection import Candidate, Chosen, History, SelectionReason
+from .selection import Candidate, Chosen, History
 
 _STREAM_BATCH = 5000
 """Rows that :func:`stream` reads at a time."""
@@ -190,7 +190,6 @@ def resources_to_check(
     now: datetime,
     aging: Aging,
     *,
-    why: Mapping[str, SelectionReason] | None = None,
     verifies_dates: bool = False,
 ) -> Iterator[ResourceToCheck]:
     """Read what the checks of the chosen candidates need, in batches.
@@ -199,7 +198,6 @@ def resources_to_check(
 
     :param rotation: ids of the resources whose files are read even if the server reports no change
     :param now: start of the run, aware
-    :param why: why each of them was chosen, by its id
     :param verifies_dates: see :class:`.decisions.ResourceToCheck`
     """
 
@@ -217,7 +215,6 @@ def resources_to_check(
             rows = connection.execute(sa.text(_TO_CHECK), {"ids": list(batch)}).all()
         for row in rows:
             is_new, is_touched = batch[row.id]
-            reason = (why or {}).get(row.id)
             yield ResourceToCheck(
                 resource_id=row.id,
                 package_id=row.package_id,
@@ -234,8 +231,6 @@ def resources_to_check(
                 has_shape=row.has_shape,
                 is_new=is_new,
                 is_touched=is_touched,
-                why=reason,
-                every_days=_every_days(row) if reason is SelectionReason.CHECK_EXPECTED else None,
             )
 
 
@@ -244,11 +239,6 @@ def _known(row: Any) -> KnownContent:
     return known._replace(
         earlier=tuple(row.earlier), outline=Outline(*row.outline) if row.outline else None
     )
-
-
-def _every_days(row: Any) -> int:
-    """Return the days between two changes of a resource that are expected."""
-    return max(round(1 / rate(row.frequency_days, row.seen_changes, row.watched_days)), 1)
 
 
 def remember_dates(

@@ -30,7 +30,6 @@ from ..web.errors import FailureReason, Meaning
 from .answers import NOT_THERE, AnswerHeaders, believed, status_in_words, status_means
 from .formats import Shape
 from .outlines import Outline
-from .selection import SelectionReason
 
 if TYPE_CHECKING:
     from ..copies.store import StagedBody
@@ -155,8 +154,6 @@ class ResourceToCheck(NamedTuple):
     :ivar has_shape: whether the shape of the stored content was read
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
-    :ivar why: why the run chose the resource; None if nothing was chosen
-    :ivar every_days: the days between two changes that are expected, if these are the reason
     :ivar verifies_dates: whether the file is read at a newer date if the server's dates were never compared
         with its contents
     """
@@ -175,8 +172,6 @@ class ResourceToCheck(NamedTuple):
     has_shape: bool = False
     is_new: bool = False
     is_touched: bool = False
-    why: SelectionReason | None = None
-    every_days: int | None = None
     verifies_dates: bool = False
 
 

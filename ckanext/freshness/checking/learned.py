@@ -173,10 +173,6 @@ class LearnedSelection:
         """Return the resources to check, the most urgent first."""
         return [candidate for candidate, _ in self._all_chosen().values()]
 
-    def why(self) -> dict[str, SelectionReason]:
-        """Return the reason why each of the chosen resources is checked, by its id."""
-        return {id_: reason for id_, (_, reason) in self._all_chosen().items()}
-
     def rotation(self) -> frozenset[str]:
         """Return the ids of the chosen resources whose files are read even if their server reports no change.
 

@@ -121,7 +121,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
 
 def _stored_attempt(result: CheckResult) -> dict[str, Any]:
     """Return a check as an entry of ``attempts``."""
-    resource, attempt = result.resource, result.attempt
+    attempt = result.attempt
     return _storable(
         {
             "at": utc_text(attempt.at),
@@ -137,8 +137,6 @@ def _stored_attempt(result: CheckResult) -> dict[str, Any]:
             "last_modified": attempt.last_modified,
             "modified": utc_text(attempt.modified),
             "outdated_tls": attempt.outdated_tls or None,
-            "why": resource.why and resource.why.label,
-            "every_days": resource.every_days,
         }
     )
 

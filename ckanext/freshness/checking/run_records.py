@@ -190,7 +190,6 @@ class RunCounts:
 
     :ivar newly_broken: links that counted as broken after their check, but not before
     :ivar repaired: links that counted as broken before their check, but not after
-    :ivar reasons: number of resources by the reason why they were chosen
     :ivar longest_days: the longest interval between two checks, in days, if the policy ``learned`` had to
         stretch it; else 0
     """
@@ -204,7 +203,6 @@ class RunCounts:
         self._all = HostCounts()
         self.newly_broken = 0
         self.repaired = 0
-        self.reasons: Counter[str] = Counter()
         self.longest_days = 0
 
     @property
@@ -283,7 +281,7 @@ class RunCounts:
         """Return the figures of the most checked hosts, and the sum of all hosts as :data:`ALL_HOSTS`.
 
         The sum also has the numbers of ``hosts``, of hosts ``in_trouble``, and of links that are
-        ``newly_broken`` or ``repaired``, and the numbers of resources by the reason why they were chosen.
+        ``newly_broken`` or ``repaired``.
         """
         if not self._hosts:
             return {}
@@ -295,8 +293,6 @@ class RunCounts:
             "in_trouble": sum(host.is_in_trouble for host in self._hosts.values()),
             "newly_broken": self.newly_broken,
             "repaired": self.repaired,
-            **self.reasons,
-            **({"longest_days": self.longest_days} if self.longest_days else {}),
         }
         return {
             ALL_HOSTS: self._all.as_dict() | of_all,

@@ -287,7 +287,6 @@ class Selection:
         self._now = now
         self._rules = rules
         self._chosen: dict[str, Chosen] = {}
-        self._why: dict[str, SelectionReason] = {}
         self._offered = 0
         self._oldest = Best(budget)
         """The rotation's choice, by age."""
@@ -298,7 +297,6 @@ class Selection:
         self.reasons[reason] += 1
         if reason.is_checked:
             self._chosen[candidate.resource_id] = candidate.chosen()
-            self._why[candidate.resource_id] = reason
         if may_rotate(candidate, reason, self._now, self._rules):
             # By the last hash alone, files that cannot be read would come first in every run.
             last = candidate.hashed_at if was_found(candidate) else candidate.tried_at
@@ -311,10 +309,6 @@ class Selection:
         """Return the resources to check, those of the rotation last and the oldest of these first."""
         rotation = {one.resource_id: one for _, _, one, _ in self._oldest.sorted()}
         return list((self._chosen | rotation).values())
-
-    def why(self) -> dict[str, SelectionReason]:
-        """Return the reason why each of the chosen resources is checked, by its id."""
-        return dict.fromkeys(self.rotation(), SelectionReason.CHECK_ROTATION) | self._why
 
     def rotation(self) -> frozenset[str]:
         """Return the ids of the resources whose files are read even if their server reports no change."""

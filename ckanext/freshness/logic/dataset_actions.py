@@ -60,11 +60,10 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``format``, ``state`` (``works``, ``failing``, ``broken``, ``unchecked``: the last check could not
         tell, ``waiting``: not checked yet, ``excluded``: never checked, ``internal``: hosted here) and its
         ``explanation``; of the last check ``tried_at``, ``outcome``, ``status`` (of HTTP), ``words`` (what
-        went wrong), ``final_url`` and ``why`` (why a run chose it); ``promised`` and ``found`` (if the file
-        is of another kind than its format), ``failures`` in a row, ``failing_since``, ``failed_at``,
-        ``succeeded_at``, ``changed_at``, ``next_check`` (at the earliest); of the last good copy
-        ``cached_url``, ``cached_zip_url``, ``cached_at`` and ``cached_size``; ``may_confirm`` and
-        ``may_check``: what the user may do
+        went wrong), ``final_url``; ``promised`` and ``found`` (if the file is of another kind than its
+        format), ``failures`` in a row, ``failing_since``, ``failed_at``, ``succeeded_at``, ``changed_at``,
+        ``next_check`` (at the earliest); of the last good copy ``cached_url``, ``cached_zip_url``,
+        ``cached_at`` and ``cached_size``; ``may_confirm`` and ``may_check``: what the user may do
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
     package = judged_package(tk.get_or_bust(data_dict, "id"))
@@ -383,9 +382,8 @@ def freshness_resource_history(
         stored; ``attempts``: the last five checks, the newest first, each with the known values among ``at``,
         ``method``, ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer), ``words`` (what
         went wrong), ``received`` (bytes), ``seconds``, ``final_url``, ``etag``, ``last_modified``,
-        ``modified`` (a Last-Modified that counts), ``why`` (why the run chose it) and ``every_days`` (how
-        often its file was expected to change); ``evidence``: the dates that count (``evidence``, ``date``,
-        ``claimed``)
+        ``modified`` (a Last-Modified that counts); ``evidence``: the dates that count (``evidence``,
+        ``date``, ``claimed``)
     :raises ObjectNotFound: there is no such resource
     """
     resource_id = tk.get_or_bust(data_dict, "id")

@@ -35,7 +35,7 @@ MOST = 100
 
 FIELDS = (
     *("id", "name", "url", "format", "state", "explanation", "tried_at", "outcome", "status"),
-    *("words", "final_url", "why", "promised", "found", "failures", "failing_since", "failed_at"),
+    *("words", "final_url", "promised", "found", "failures", "failing_since", "failed_at"),
     *("succeeded_at", "changed_at", "next_check", *COPY_KEYS),
 )
 """Keys of a link, as :func:`of_dataset` returns it."""
@@ -129,7 +129,6 @@ def _link(row: Any, checks: settings.Checks, never: str | None) -> dict[str, Any
         ),
         "tried_at": utc_text(row.tried_at),
         **{key: newest.get(key) for key in ("outcome", "status", "words", "final_url")},
-        "why": _why(newest),
         **mismatch(row, row.format, row.mimetype),
         "failures": failures,
         "failing_since": utc_text(row.failing_since),
@@ -237,7 +236,7 @@ def copy_url(package_id: str, resource_id: str, site: str | None = None) -> str:
     return f"{site or settings.site_url()}/dataset/{package_id}/resource/{resource_id}/copy"
 
 
-# Why a link has its state, and why it was checked.
+# Why a link has its state.
 
 
 def explanation(
@@ -298,17 +297,6 @@ _FAILING = NN_(
     "It has failed since {since}, {count} checks in a row. We check it again before we call it "
     "broken.",
 )
-
-
-def _why(check: Mapping[str, Any]) -> str | None:
-    """Return why a run checked a link: "expected to have changed: about every 9 days"; None if unknown."""
-    if check.get("why") not in labels.LABELS["why"]:
-        return None
-    words = label("why", check["why"])
-    if check.get("every_days") is None:
-        return words
-    text = tk._("{reason}: {every}")
-    return str(text).format(reason=words, every=labels.every(check["every_days"]))
 
 
 # The facts that CKAN's actions show.

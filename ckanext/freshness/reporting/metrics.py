@@ -13,8 +13,6 @@ import sqlalchemy as sa
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from ..checking.run_records import ALL_HOSTS
-from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import model
 from ..dates import aware
 from ..model import CheckRun
@@ -120,11 +118,6 @@ def _gauges(context: Context, now: datetime) -> Iterator[GaugeMetricFamily]:
             "run_checked": ("Resources that it checked", ended.checked or 0),
             "run_failed": ("1 if it ended early", int(bool(ended.error))),
         }
-        sums = (ended.hosts or {}).get(ALL_HOSTS, {})
-        chosen = {one.label: sums[one.value] for one in SelectionReason if one.value in sums}
-        yield _labelled(
-            "freshness_run_chosen", "Resources that it chose, by reason", "reason", chosen
-        )
     for name, (help_text, value) in values.items():
         yield GaugeMetricFamily(f"freshness_{name}", help_text, value=value)
 

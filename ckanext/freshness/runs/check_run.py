@@ -32,7 +32,6 @@ from ..checking.selection import (
     LEARNED,
     Chosen,
     Selection,
-    SelectionReason,
     rotation_budget,
 )
 from ..ckan_adapter.core import model
@@ -256,25 +255,21 @@ class Choice:
     """The resources that a run checks.
 
     :ivar rotation: ids of the resources whose files are read even if the server reports no change
-    :ivar why: why each resource was chosen, by its id
     :ivar verifies_dates: whether files are read to compare them with their servers' dates
     """
 
     chosen: Sequence[Chosen]
     rotation: frozenset[str]
-    why: Mapping[str, SelectionReason]
     verifies_dates: bool = False
 
 
 def _choose(run: RunContext, counts: RunCounts) -> Choice:
     """Choose the resources that a run checks, and count all resources of its scope."""
     selection = _offered(run.scope, run.now, counts)
-    why = selection.why()
     counts.longest_days = selection.longest_days
-    counts.reasons.update(reason.value for reason in why.values())
     # HDX believes each date.
     verifies_dates = _policy(run.scope, settings.checks()) == LEARNED
-    return Choice(selection.chosen(), selection.rotation(), why, verifies_dates)
+    return Choice(selection.chosen(), selection.rotation(), verifies_dates)
 
 
 def _offered(scope: CheckScope, now: datetime, counts: RunCounts | None = None) -> AnySelection:
@@ -340,7 +335,6 @@ def _check(
         choice.rotation,
         run.now,
         settings.aging(),
-        why=choice.why,
         verifies_dates=choice.verifies_dates,
     )
     resources = copies.marked(list(chosen))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -149,9 +148,8 @@ def test_each_is_chosen_once_within_the_budget_and_what_is_left_out_never(
     assert len({row.resource_id for row in found}) == len(found) <= budget
     assert sum(selection.reasons.values()) == len(rows)
     assert selection.rotation() <= {row.resource_id for row in found}
-    assert list(selection.why()) == [row.resource_id for row in found]
-    assert Counter(selection.why().values()) == Counter(
-        {reason: count for reason, count in selection.reasons.items() if reason.is_checked}
+    assert len(found) == sum(
+        count for reason, count in selection.reasons.items() if reason.is_checked
     )
     by_id = {row.resource_id: row for row in rows}
     for row in (by_id[one.resource_id] for one in found):
