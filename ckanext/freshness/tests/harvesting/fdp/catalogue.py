@@ -294,12 +294,13 @@ def _miscount(catalogue: Catalogue) -> Fault:
     return faults.Delay(seconds=0)
 
 
-def _other_page(_: Catalogue, target: str, number: int) -> Fault:
-    """The answer to another page of a container; the healthy one if that is the page itself."""
+def _other_page(catalogue: Catalogue, target: str, number: int) -> Fault:
+    """The answer to another page of a container; the healthy one if that is the same document."""
     path, _mark, query = target.partition("?")
     if "/page/" in path:
         return faults.Another(target=f"{path}?page={number - 1}&size=2")
-    is_itself = int(query.removeprefix("page=") or 1) == number
+    has_pages = catalogue.server.layout.paging is not None
+    is_itself = not has_pages or int(query.removeprefix("page=") or 1) == number
     return faults.Delay(seconds=0) if is_itself else faults.Another(target=f"{path}?page={number}")
 
 
