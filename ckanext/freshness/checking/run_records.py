@@ -133,7 +133,6 @@ FIGURES = (
     "errors",
     "blocked",  # checks with the outcome "cannot tell"
     "bytes",
-    "seconds",  # of the last request of each check
     "put_off",  # resources that were not checked, because the host gave no answer to other checks
 )
 """Figures of the checks of a host. Only checked resources and their datasets count."""
@@ -153,17 +152,13 @@ class HostCounts:
     def add(self, result: CheckResult) -> None:
         """Count a check."""
         attempt = result.attempt
-        counted: dict[str, Any] = {
-            "checks": 1,
-            "bytes": attempt.received,
-            "seconds": attempt.seconds,
-        }
+        self.figures["checks"] += 1
+        self.figures["bytes"] += attempt.received
         if result.outcome is Outcome.CANNOT_TELL:
-            counted["blocked"] = 1
+            self.figures["blocked"] += 1
         elif result.outcome in ERRORS:
-            counted["errors"] = 1
+            self.figures["errors"] += 1
             self.reasons[attempt.reason or str(attempt.status or "")] += 1
-        self.figures.update(counted)
 
     @property
     def is_in_trouble(self) -> bool:
@@ -174,7 +169,6 @@ class HostCounts:
     def as_dict(self) -> dict[str, Any]:
         """Return the figures for a run's row, with the most frequent ``reason`` of errors."""
         figures: dict[str, Any] = {name: self.figures[name] for name in FIGURES}
-        figures["seconds"] = round(figures["seconds"], 3)
         if self.reasons:
             figures["reason"] = min(
                 self.reasons, key=lambda reason: (-self.reasons[reason], reason)

@@ -216,7 +216,7 @@ class CheckRun(tk.BaseModel):
     frequencies = Column(JSONB, doc="datasets by update frequency live, never, as needed")
     hosts = Column(
         JSONB,
-        doc="per host: checks, errors, blocked, put_off, bytes, seconds, reason",
+        doc="per host: checks, errors, blocked, put_off, bytes, reason",
     )
     checked = Column(Integer, doc="number of resources that were checked")
     error = Column(UnicodeText, doc="why the run ended early; empty if it did not")

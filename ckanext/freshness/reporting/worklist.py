@@ -153,10 +153,10 @@ def task(within: Scope, group: str, id: str) -> Row | None:
     return rows[0] if rows else None
 
 
-def ignored(package_id: str, resource_id: str | None = None) -> dict[str, Any] | None:
-    """Return the decision to ignore a dataset or a link; None if it is not ignored today."""
-    statement = f"SELECT ignored FROM {_ROW[resource_id is not None]}"
-    found = visibility.rows(statement, package=package_id, resource=resource_id).scalar()
+def ignored(package_id: str) -> dict[str, Any] | None:
+    """Return the decision to ignore a dataset; None if it is not ignored today."""
+    statement = "SELECT ignored FROM freshness_dataset WHERE package_id = :package"
+    found = visibility.rows(statement, package=package_id).scalar()
     return found if _is_of_today(found) else None
 
 

@@ -170,7 +170,7 @@ def test_what_the_visits_to_a_host_were_like() -> None:
         check(counts, finding)
     hosts = counts.hosts()
     assert hosts["example.org"] == {
-        **{"checks": 4, "errors": 1, "blocked": 1, "bytes": 400, "seconds": 1.0},
+        **{"checks": 4, "errors": 1, "blocked": 1, "bytes": 400},
         **{"put_off": 0, "reason": "404"},
     }
     assert hosts[ALL_HOSTS]["checks"] == counts.checks == 5

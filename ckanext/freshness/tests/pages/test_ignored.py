@@ -88,7 +88,7 @@ def test_ignore_until_a_day(post: Post, read: Read, what: str, group: str) -> No
             )
     post(f"stop:::{ids[what]}", "editor", list="mine.ignored")
     assert words(read("/freshness/mine", "editor").select_one("#freshness-counts")) == everything
-    assert worklist.ignored(ids["dataset"]) is worklist.ignored(ids["dataset"], ids["link"]) is None
+    assert worklist.ignored(ids["dataset"]) is None and not worklist.ignored_links(ids["dataset"])
 
 
 def test_stop_ignoring(post: Post, read: Read) -> None:
@@ -107,7 +107,7 @@ def test_another_url_is_no_longer_ignored(post: Post, read: Read) -> None:
         "resource_patch", dict(ROOT), id=ids["link"], url="https://new.example.org/table.csv"
     )
     check_rows.sync(datetime.now(timezone.utc), settings.dataset_types())
-    assert worklist.ignored(ids["dataset"], ids["link"]) is None
+    assert worklist.ignored_links(ids["dataset"]).get(ids["link"]) is None
     page = read("/freshness/mine?group=ignored", "editor")
     assert "Table (The moved)" not in tasks(page).get("ignored", [])
 
@@ -119,7 +119,7 @@ def test_others_cannot_ignore_it(post: Post) -> None:
         with pytest.raises(tk.NotAuthorized):
             context = {"user": who, "ignore_auth": False}
             call_action("freshness_ignore", context, id=ids["dataset"], reason="Because")
-    assert worklist.ignored(ids["dataset"]) is worklist.ignored(ids["dataset"], ids["link"]) is None
+    assert worklist.ignored(ids["dataset"]) is None and not worklist.ignored_links(ids["dataset"])
     # A link of another dataset is not reached through one's own.
     own = make_dataset(Status.FRESH, "of-relief", owner_org="relief")
     with pytest.raises(tk.ValidationError, match="Nothing is known of this link"):
