@@ -574,9 +574,13 @@ def lasting(since: datetime, now: datetime, locale: Locale) -> str:
 def _in_words(delta: timedelta, locale: Locale, *, with_direction: bool = False) -> str:
     if abs(delta) < timedelta(days=1):
         return format_timedelta(delta, add_direction=with_direction, locale=locale)
-    # By default Babel rounds 6 to 10 days to a week.
+    # By default, Babel also counts in weeks, and calls ten months a year.
+    if abs(delta) < timedelta(days=30.5):
+        return format_timedelta(
+            delta, granularity="day", threshold=31, add_direction=with_direction, locale=locale
+        )
     return format_timedelta(
-        delta, granularity="day", threshold=1.5, add_direction=with_direction, locale=locale
+        delta, granularity="month", threshold=2, add_direction=with_direction, locale=locale
     )
 
 

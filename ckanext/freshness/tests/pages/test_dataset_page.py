@@ -109,7 +109,7 @@ def test_editors_confirm(read: Read, world: dict[str, Any]) -> None:
     evidence = words(page.select_one("#freshness-evidence summary"))
     assert evidence == "How we know The resource was added"
     explanation = words(page.select_one("#freshness-explanation"))
-    assert "Added 2 weeks ago. Last confirmed" in explanation
+    assert "Added 15 days ago. Last confirmed" in explanation
     newest = words(page.select("#freshness-history li")[0])
     assert f"Up to date The data were confirmed as accurate, by {editor['fullname']}" in newest
     assert f"{editor['fullname']} confirmed" in words(page.select_one("#freshness-confirmation"))

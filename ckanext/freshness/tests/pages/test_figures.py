@@ -270,7 +270,7 @@ def test_a_confirmation_is_no_change(get: Get, world: World) -> None:
         words = text_of(
             page_of(get("/dataset/camps/freshness")).select_one("#freshness-explanation")
         )
-        assert "Added 4 weeks ago . Last confirmed" in words
+        assert "Added 30 days ago . Last confirmed" in words
         listed = page_of(get("/freshness/datasets", "sysadmin")).select_one("table")
         assert text_of(listed).count("Last confirmed") == 1
         order = call_action(

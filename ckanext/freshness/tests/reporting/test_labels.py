@@ -22,7 +22,11 @@ NIGHT = datetime(2026, 11, 12, 2, 13, tzinfo=UTC)
     [
         ("en", "ago", NOW + 2 * DAY, "in 2 days"),
         ("en", "ago", NOW - timedelta(hours=20), "20 hours ago"),
-        ("en", "ago", NOW - 9 * DAY, "9 days ago"),
+        ("en", "ago", NOW - 10.7 * DAY, "11 days ago"),
+        ("en", "ago", NOW - 30 * DAY, "30 days ago"),
+        ("en", "ago", NOW - 40 * DAY, "1 month ago"),
+        ("en", "lasting", NOW - 700 * DAY, "23 months"),
+        ("en", "ago", NOW - 735 * DAY, "2 years ago"),
         ("de", "ago", NOW - 3 * DAY, "vor 3 Tagen"),
         ("es", "ago", NOW + 60 * DAY, "dentro de 2 meses"),
         ("en", "day", NIGHT.replace(year=2024), "12 Nov 2024"),
