@@ -85,6 +85,8 @@ def test_sources_in_trouble_are_named_to_their_editors(app: Any, world: Harveste
     for user, is_told in ((world.editor, True), (world.stranger, False), (None, False)):
         page = Browser(app, user).get("/harvest/")
         assert page.select(".filters .nav-facet"), "phones show them by a button"
+        assert "Kind of source" in words(page)
+        assert "Harvest schedules" not in words(page), "no source has one"
         (note,) = page.select("#freshness-attention") or [BeautifulSoup("", "html.parser")]
         links = {str(link["href"]) for link in note.select("a")}
         assert (path(world.ocean, "held") in links) is is_told
