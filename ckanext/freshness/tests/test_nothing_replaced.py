@@ -8,8 +8,11 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent
 
-MEANT_TO_BE_SET = ("tk.g.", "parser.EntityDeclHandler", "parser.StartElementHandler")
-"""Attributes by which Flask keeps values of a request, and expat calls handlers."""
+MEANT_TO_BE_SET = (
+    *("tk.g.", "parser.EntityDeclHandler", "parser.StartElementHandler"),
+    "rdflib.NORMALIZE_LITERALS",
+)
+"""Attributes by which Flask keeps values of a request, expat calls handlers, and rdflib is configured."""
 
 
 def offences(path: str, source: str) -> Iterator[str]:
