@@ -234,8 +234,7 @@ def test_held_and_failed_are_two_facts_and_a_report_stays(
     assert (row["held"], row["state"]) == (4, "failed")
     assert rows[new.source["id"]]["state"] is None
     findings = [finding.text for finding in doctor.examine(utc_now())]
-    for words in ("4 deletions of the source", "could not be read since"):
-        assert any(words in text and row["name"] in text for text in findings), words
+    assert any("could not be read since" in text and row["name"] in text for text in findings)
     for path in ("/freshness", "/freshness/sources", f"/harvest/admin/{row['name']}"):
         page = app.get(path, headers=headers).body
         assert "on hold" in page or "would be deleted" in page, path
