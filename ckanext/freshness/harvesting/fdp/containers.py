@@ -157,13 +157,8 @@ class ContainerCrawl:
         Point, which may answer under any URL."""
         self.aliases: dict[str, str] = {}
 
-    async def read(self, level: Mapping[str, Place]) -> list[str]:
-        """Read containers and those below them, level by level.
-
-        :returns: the containers whose datasets can be read from pages. A container is left out if only
-            the LDP container in its document names its datasets, because pages do not have such containers.
-        """
-        with_pages = []
+    async def read(self, level: Mapping[str, Place]) -> None:
+        """Read containers and those below them, level by level."""
         level = {url: place for url, place in level.items() if url not in self._places}
         for _ in range(self._options.max_depth + 1):
             self._places.update(level)
@@ -172,8 +167,7 @@ class ContainerCrawl:
             read = partial(self._read_container, found=found)
             await for_each(self._options.concurrency, read, list(level))
             for url, container in self._without_aliases(found):
-                if self._take(url, container, below):
-                    with_pages.append(url)
+                self._take(url, container, below)
             level = below
             catalogs = [url for url, place in below.items() if place.is_catalog]
             self._containers.catalogs.update(catalogs)
@@ -185,7 +179,6 @@ class ContainerCrawl:
         for url in level:
             reason = f"it lies deeper than {self._options.max_depth} levels of catalogs"
             self._end.mark_unreadable(url, reason)
-        return with_pages
 
     async def read_again(self) -> None:
         """Read the lists once more, because an absence must be seen twice.
@@ -397,14 +390,14 @@ class ContainerCrawl:
                 self._end.mark_unreadable(url, reason)
         return sorted(containers, key=lambda item: item[0])
 
-    def _take(self, url: str, container: _Container, below: dict[str, Place]) -> bool:
-        """Add what a container lists to the listing and to the next level; return whether it may have pages."""
+    def _take(self, url: str, container: _Container, below: dict[str, Place]) -> None:
+        """Add what a container lists to the listing and to the next level."""
         outline, place = container.outline, self._places[url]
         is_root = url == self._containers.root
         if outline.members:
             self._facts.pop(url, None)
             self._listing.add(url, place.catalog or self._containers.root)
-            return False
+            return
         is_catalog = outline.is_catalog or (place.is_catalog and not is_root)
         if is_catalog:
             self._containers.catalogs.add(url)
@@ -426,8 +419,6 @@ class ContainerCrawl:
             if count:
                 self._end.skip(kind, url, count)
         self._add_children(url, outline, url if is_catalog else place.catalog, below)
-        has_records = is_catalog or not is_root or bool(outline.type_name)
-        return bool(outline.datasets) and has_records and not outline.by_containers
 
     def _add_children(
         self, url: str, outline: DocumentOutline, catalog: str | None, below: dict[str, Place]

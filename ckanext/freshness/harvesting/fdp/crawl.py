@@ -30,11 +30,7 @@ from . import documents
 from .containers import ContainerCrawl, DatasetListing, Place, list_key
 from .datasets import DatasetReader
 from .documents import DocumentOutline, ListedDataset
-from .reader import CrawlOptions, FdpReader, ServiceReader, first_page
-
-SLOW = 0.1
-"""Seconds for each dataset of a page from which single documents are faster. Some servers look at all datasets
-for each page."""
+from .reader import CrawlOptions, FdpReader, ServiceReader
 
 _OUTCOMES_OF_DRAFTS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
@@ -83,7 +79,7 @@ class Crawl:
 
         :raises Exception: the sink failed; the crawl then ends at once.
         """
-        with_pages = await self._catalogs.read({self.containers.root: Place(None)})
+        await self._catalogs.read({self.containers.root: Place(None)})
         # Two listed URLs may lead to one document. The record keeps the URL that it had, whichever of the
         # two answers first.
         self._subjects |= {
@@ -92,12 +88,11 @@ class Crawl:
             if record.subject is not None and record.url in self._listing
         }
         for _ in range(self._options.max_depth):
-            await for_each(self._options.concurrency, self._read_pages, with_pages)
             await self._read_datasets()
             if not self._below:
                 break
             below, self._below = self._below, {}
-            with_pages = await self._catalogs.read(below)
+            await self._catalogs.read(below)
         if self._missing():
             await self._catalogs.read_again()
             await self._read_datasets()
@@ -150,51 +145,8 @@ class Crawl:
         is_itself = known is None or outline.is_catalog == known.is_catalog
         return ReadOutcome.PRESENT if is_itself else ReadOutcome.MALFORMED
 
-    # Datasets in pages, and by themselves
-
-    async def _read_pages(self, container: str) -> None:
-        """Read the datasets in the pages of a container, while the server has such pages and they save time.
-
-        Pages prove nothing: the container's own document lists the datasets, too. Those that were in no page
-        are read one by one later.
-        """
-        first = first_page(container, "dataset")
-        if first is None:
-            return
-        try:
-            async for page in self._reader.pages(first, len(self._listing.urls())):
-                try:
-                    outline = await self._reader.outline(
-                        page, "page", DocumentOutline, documents.outline_of_page
-                    )
-                except UnreadableDocument as failure:
-                    self._warn_of_page(failure)
-                    continue
-                await self._read_page(page, outline)
-                if page.seconds > SLOW * max(1, len(outline.members)):
-                    return
-        except UnreadableDocument as failure:
-            self._warn_of_page(failure)
-
-    def _warn_of_page(self, failure: UnreadableDocument) -> None:
-        self._end.warnings.append(f"{failure.message}; the datasets were read one by one")
-
-    async def _read_page(self, page: FetchedDocument, outline: DocumentOutline) -> None:
-        found: dict[str, ListedDataset] = {}
-        for subject, member in outline.members.items():
-            url = self._listing.listed_as(subject)
-            if url is not None and url not in self._claimed:
-                self._claimed.add(url)
-                self._subjects.setdefault(subject, url)
-                found[url] = member
-
-        async def read(url: str) -> None:
-            await self._read_record(url, page, found[url])
-
-        await for_each(4 * self._options.concurrency, read, found)
-
     async def _read_datasets(self) -> None:
-        """Read each listed dataset that was in no page from its own URL."""
+        """Read each listed dataset from its own URL."""
         while unread := [url for url in self._listing.urls() if url not in self._claimed]:
             self._claimed.update(unread)
             await for_each(4 * self._options.concurrency, self._read_record, unread)
@@ -205,19 +157,16 @@ class Crawl:
         """Return the current record that a listed URL means."""
         return self._known.of(url, self.containers.listed)
 
-    async def _read_record(
-        self, url: str, page: FetchedDocument | None = None, member: ListedDataset | None = None
-    ) -> None:
-        """Read a listed dataset from a page, or from its own URL, and hand it to the sink."""
+    async def _read_record(self, url: str) -> None:
+        """Read a listed dataset from its own URL, and hand it to the sink."""
         listed_in = self._catalogs.catalogs_of(url)
         try:
             with understood(url):
-                if page is None or member is None:
-                    page, outline = await self._read_document(url)
-                    member = outline.members[url]
+                document, outline = await self._read_document(url)
+                member = outline.members[url]
                 if self._known_as(url) is None and await self._reader.is_draft(url):
                     raise UnreadableDocument(url, "it is a draft", ReadOutcome.FORBIDDEN)
-                sighting = await self._assemble(url, listed_in, page, member)
+                sighting = await self._assemble(url, listed_in, document, member)
             self._there.add(url)
             self._follow(url, listed_in, member)
         except UnreadableDocument as failure:
@@ -287,7 +236,7 @@ class Crawl:
 
     def _list_instead(self, url: str, graph: Graph) -> None:
         """List the only dataset of a listed URL's document, if it is current: the source still has it."""
-        described = list(documents.outline_of_page(graph).members)
+        described = list(documents.outline_of_datasets(graph).members)
         if len(described) == 1 and self._known.at(described[0]) is not None:
             for container in self._listing.containers_of(url):
                 self._listing.add(described[0], container)

@@ -1,13 +1,12 @@
 """One dataset, assembled from its own document and those of its distributions.
 
 A dataset has the distributions that its own ``dcat:distribution`` names, and those that name it themselves by
-``dct:isPartOf``. Containers and pages only say where distributions can be read. The strategy decides what
+``dct:isPartOf``. Containers only say where distributions can be read. The strategy decides what
 happens to the resource of a distribution that cannot be read (``fate_of_distribution``).
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -22,7 +21,7 @@ from ...web.urls import display_url
 from ..legal_values import brief
 from ..rdf.mapping import Mapper, mapped
 from ..rdf.parsing import DocumentError
-from ..rdf.reader import MOST_PAGES, FetchedDocument, understood
+from ..rdf.reader import FetchedDocument, understood
 from ..rdf.record_graph import record_graph
 from ..record import (
     CurrentRecords,
@@ -37,7 +36,7 @@ from ..source_client import UnreadableDocument
 from ..strategy import fate_of_distribution
 from . import documents
 from .documents import ListedDataset
-from .reader import FdpReader, Named, ServiceReader, first_page
+from .reader import FdpReader, Named, ServiceReader
 
 _REFUSALS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
@@ -144,9 +143,8 @@ class _Dataset:
         self._lost = RecordMemory.of(known).distributions
         self._old_resources: dict[str, dict[str, Any]] = {}
         """The dataset's resources before this job, by URI."""
-        self._pages: list[FetchedDocument] = []
         self._single: dict[str, FetchedDocument] = {}
-        """By URL, the documents of distributions that have a request each."""
+        """By URL, the documents of distributions."""
         self._failed: dict[str, UnreadableDocument] = {}
         """By URL, the distributions that could not be read."""
         self._graph = Graph()
@@ -170,27 +168,18 @@ class _Dataset:
         :param dependencies: what the record depends on besides its documents.
         """
         listed = self._member.distributions
-        first = first_page(self._url, "distribution")
-        if first is not None and len(listed) > 1:
-            with contextlib.suppress(UnreadableDocument):
-                self._pages = [page async for page in self._reader.pages(first, MOST_PAGES)]
-        if not self._pages:
-            await self._read_each(listed)
+        for url in filter(self._reader.reach.may_visit, listed):
+            try:
+                self._single[url] = await self._reader.get(url)
+            except UnreadableDocument as failure:
+                self._failed[url] = failure
         return self._reader.hash(
             self._member.digest,
             *self._member.part_of,
             *dependencies,
             *listed,
-            *(part.digest for part in (*self._pages, *self._single.values())),
+            *(part.digest for part in self._single.values()),
         )
-
-    async def _read_each(self, urls: Iterable[str]) -> None:
-        """Read each distribution with its own request; leave out hosts that may not be requested."""
-        for url in filter(self._reader.reach.may_visit, urls):
-            try:
-                self._single[url] = await self._reader.get(url)
-            except UnreadableDocument as failure:
-                self._failed[url] = failure
 
     async def add_documents(self, document: FetchedDocument) -> None:
         """Add the dataset's own document and those of its distributions."""
@@ -206,16 +195,6 @@ class _Dataset:
         self._described = {
             loose_spelling(str(node)) for node in self._inside if isinstance(node, URIRef)
         }
-        for page in self._pages:
-            try:
-                self._add_distributions(await page.parsed())
-            except UnreadableDocument:
-                continue  # each of its distributions is read below
-        if self._pages:
-            # Drafts are on no page.
-            listed = self._member.distributions
-            missing = [url for url in listed if loose_spelling(url) not in self._described]
-            await self._read_each(missing)
         for url, single in self._single.items():
             try:
                 graph = await single.parsed()
@@ -225,7 +204,7 @@ class _Dataset:
             except UnreadableDocument as failure:
                 self._failed[url] = failure
                 continue
-            self._add_distributions(graph, listed_as=(node, url))
+            self._add_distributions(graph, node, url)
 
     def _refuse_replacement(self, graph: Graph, node: Node, url: str) -> None:
         """Refuse a distribution that answers at the URL of another one that has a resource.
@@ -245,19 +224,17 @@ class _Dataset:
         """Return whether a dct:isPartOf names this dataset."""
         return any(loose_spelling(url) in self._own_spellings for url in part_of)
 
-    def _add_distributions(
-        self, graph: Graph, *, listed_as: tuple[Node, str] | None = None
-    ) -> None:
+    def _add_distributions(self, graph: Graph, listed: Node, listed_as: str) -> None:
         """Add the distributions of this dataset in a document.
 
         A distribution that several documents describe is added once.
 
-        :param listed_as: a distribution in the document, and the URL under which it is listed.
+        :param listed: the distribution that was requested, and ``listed_as`` its URL in the list.
         """
         own: set[Node] = set()
         for node, part_of in documents.distributions_in(graph):
             spelled = loose_spelling(str(node))
-            url = listed_as[1] if listed_as and listed_as[0] == node else None
+            url = listed_as if node == listed else None
             requested = loose_spelling(url) if url else spelled
             is_new = isinstance(node, URIRef) and spelled not in self._described
             if isinstance(node, URIRef):
@@ -303,7 +280,7 @@ class _Dataset:
         kept_resources = [resource for resource in kept.values() if resource]
         record.resources = sorted([*record.resources, *kept_resources], key=resource_order)
         is_complete = not self._failed and not self._without_url
-        if is_complete and not (self._pages and self._single):
+        if is_complete:
             fingerprint = await self._datasets.services.fingerprint(fingerprint, services)
         else:
             fingerprint = ""  # the next job reads and warns again
@@ -316,8 +293,7 @@ class _Dataset:
             warnings=sorted([*warnings, *told]),
             # The other failures are those of drafts: listed distributions that were never read.
             drafts=len(failed) - len(never_read),
-            may_be_cut=not self._has_end
-            or not all(part.has_end for part in (*self._pages, *self._single.values())),
+            may_be_cut=not self._has_end or not all(part.has_end for part in self._single.values()),
         )
 
     def _requested_as(self, uri: str) -> str:

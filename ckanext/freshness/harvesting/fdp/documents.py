@@ -58,7 +58,7 @@ _URL_AFTER_BLANK = re.compile(" https?://")
 
 @dataclass(frozen=True, slots=True)
 class ListedDataset:
-    """A dataset as a document describes it: a page, or the dataset's own document."""
+    """A dataset as a document describes it."""
 
     subject: str
     """The dataset's URL in the document, which may differ from the listed one."""
@@ -94,8 +94,6 @@ class DocumentOutline(PageOutline):
     """Number of listed catalogs and datasets without a URL that can be requested, by their kind."""
     states_list: bool = False
     """The document has a list of records, which may be empty."""
-    by_containers: bool = False
-    """Only the container in the document names the datasets; pages have no such container."""
     members: dict[str, ListedDataset] = field(default_factory=dict)
 
     @property
@@ -190,14 +188,12 @@ def outline_of_container(
         services=len(own),
         unusable=_unusable(graph, nodes, [*below, *datasets_]),
         states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS) or bool(paging.totals),
-        by_containers=bool(datasets_)
-        and not any((node, DCAT.dataset, None) in graph for node in nodes),
         **asdict(paging),
     )
 
 
-def outline_of_page(graph: Graph) -> DocumentOutline:
-    """Return the datasets of a page, by the URLs that the page uses."""
+def outline_of_datasets(graph: Graph) -> DocumentOutline:
+    """Return the datasets of a document, by the URLs that it uses."""
     return DocumentOutline(
         members={str(node): _member(graph, node) for node in sorted(_datasets(graph))}
     )

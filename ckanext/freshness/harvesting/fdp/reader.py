@@ -1,4 +1,4 @@
-"""What only documents of FAIR Data Points have: page endpoints, drafts, and parts of records with documents of
+"""What only documents of FAIR Data Points have: drafts, and parts of records with documents of
 their own (data services, samples and analytics).
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,11 +22,8 @@ from ..rdf.record_graph import descriptions, undescribed
 from ..record import ReadOutcome
 from ..source_client import UnreadableDocument
 
-PAGE_SIZE = 50
-"""Children per page, on servers that have page endpoints."""
-
-NO_SUCH_ENDPOINT = frozenset({400, 401, 403, 404, 405, 406, 410, 501})
-"""Statuses of a first page that mean: the server has no page endpoint, or none for us."""
+_NO_SUCH_ENDPOINT = frozenset({400, 401, 403, 404, 405, 406, 410, 501})
+"""Statuses that mean: the server has no endpoint for the state of a record, or none for us."""
 
 _LINKED: Mapping[Node, URIRef] = {
     DCAT.accessService: DCAT.DataService,
@@ -65,38 +62,6 @@ class CrawlOptions:
 class FdpReader(DocumentReader):
     """A reader of the documents of one FAIR Data Point."""
 
-    _has_pages: bool | None = None
-    """Whether the server has page endpoints; None as long as it is not known."""
-
-    async def pages(self, first: str, most: int) -> AsyncIterator[FetchedDocument]:
-        """Yield the pages of a page endpoint, from the first to the last; none if the server has none.
-
-        Whoever reads them must not rely on having all: the records have documents of their own, too.
-
-        :raises UnreadableDocument: a page cannot be read, or the server seems to invent pages without end.
-        """
-        url: str | None = first
-        digests: set[str] = set()
-        while url is not None and self._has_pages is not False:
-            try:
-                page = await self.get(url)
-            except UnreadableDocument as failure:
-                if digests or failure.status not in NO_SUCH_ENDPOINT:
-                    raise
-                if failure.outcome is not ReadOutcome.FORBIDDEN:
-                    self._has_pages = self._has_pages or False
-                return
-            if page.is_html and not digests:
-                self._has_pages = self._has_pages or False
-                return
-            self._has_pages = True
-            if page.digest in digests or len(digests) >= most:
-                reason = f"it repeats an earlier page, or is the page after {most} pages"
-                raise UnreadableDocument(url, reason)
-            digests.add(page.digest)
-            yield page
-            url = page.next_url
-
     async def is_draft(self, url: str) -> bool:
         """Return whether a record is a draft that only the source's secret headers make readable.
 
@@ -111,23 +76,13 @@ class FdpReader(DocumentReader):
         try:
             answer = await self.fetch(meta, "application/json")
         except UnreadableDocument as failure:
-            if failure.status in NO_SUCH_ENDPOINT:
+            if failure.status in _NO_SUCH_ENDPOINT:
                 return False
             raise
         try:
             return str(json.loads(answer.body or b"")["state"]["current"]).upper() == "DRAFT"
         except (ValueError, TypeError, LookupError, RecursionError):
             return False
-
-
-def first_page(url: str, kind: str) -> str | None:
-    """Return the URL of a record's first page of children; None if its URL allows no page endpoint.
-
-    :param kind: the kind of children, ``dataset`` or ``distribution``.
-    """
-    if "?" in url or "#" in url:
-        return None  # the path cannot be appended
-    return f"{url.rstrip('/')}/page/{kind}?page=0&size={PAGE_SIZE}"
 
 
 class ServiceReader:

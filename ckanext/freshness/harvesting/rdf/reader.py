@@ -77,8 +77,6 @@ class FetchedDocument:
     """URL of the last page (rel="last"), if there are several."""
     has_marks: bool = False
     """Its Link headers say something of pages, even if only that this one is the first and the last."""
-    seconds: float = 0.0
-    """How long the server took."""
     has_end: bool = True
     """The server said where the document ends: without that, a part of it looks like the whole."""
     _graph: Graph | None = None
@@ -178,7 +176,6 @@ class DocumentReader(SourceReader):
         with contextlib.suppress(KeyError, ValueError):
             if document.last_url == urljoin(answer.final_url, links["first"]):
                 document.last_url = None  # this is the only page, whatever its own URL
-        document.seconds = answer.seconds
         # The other transfer encodings end with the connection.
         document.has_end = (
             "Content-Length" in answer.headers

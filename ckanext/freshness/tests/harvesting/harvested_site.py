@@ -53,7 +53,6 @@ def make_harvested_site() -> HarvestedSite:
         records = [fdp.add_dataset(catalog, title=title, keyword=["sea"]) for title in titles]
         ocean = add_source(fdp.source_url, owner_org=owner)
         runs = [ocean.run()]
-        fdp.layout.pages = False
         fdp.change(records[0], title="Tides of the north", keyword=["sea", "tides"])
         fdp.break_turtle(records[1])
         fdp.add_dataset(catalog, title="Wave heights")

@@ -135,7 +135,6 @@ def test_gather_that_has_written_a_part(
     harvest.run()
     before = harvest.current()
     harvest.configure(requests_per_second=10_000)
-    fdp.layout.pages = False
     (catalog,) = fdp.catalogs
     for _ in range(ObjectWriter.BATCH):
         fdp.break_turtle(fdp.add_dataset(catalog, distributions=0))

@@ -67,7 +67,6 @@ def test_records_at_other_paths_keep_their_ids_by_uuid(fdp: FdpServer) -> None:
         name = record.fields["download_url"].rpartition("/")[2]
         fdp.change(record, download_url=f"https://files.example/moved/{name}")
     failing = distributions[0]
-    fdp.layout.pages = False
     fdp.faults[failing.path] = faults.Status(500)
     for _ in range(2):
         job = harvest.run()

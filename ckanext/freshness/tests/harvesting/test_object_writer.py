@@ -30,7 +30,6 @@ def current(harvest: Harvest) -> list[tuple[str, str]]:
 
 def test_one_object_for_each_record_says_what_became_of_it(fdp: FdpServer) -> None:
     # With pages, a malformed record makes its whole page malformed, which another test covers.
-    fdp.layout.pages = False
     first, second = fdp.add_catalog(), fdp.add_catalog()
     kept, edited, moving, leaving, broken = (
         fdp.add_dataset(first, title=title)

@@ -80,7 +80,6 @@ def root_away(fdp: FdpServer) -> None:
 
 def one_record_away(fdp: FdpServer) -> None:
     failing, removed = fdp.datasets[:2]
-    fdp.layout.pages = False
     fdp.faults[failing.path] = Status(500)
     fdp.remove(removed)
 

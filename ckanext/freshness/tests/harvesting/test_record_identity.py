@@ -58,7 +58,6 @@ def ids(harvest: Harvest) -> list[str]:
 
 def test_a_listing_that_turns_to_other_urls_of_its_records(fdp: FdpServer) -> None:
     """To the URL that the record's document names, to a third URL, or to two other spellings at once."""
-    fdp.layout.pages = False
     catalog = fdp.add_catalog()
     subjects = {}
     for name in ("one", "two"):
@@ -100,7 +99,6 @@ RETURNS = {
 
 
 def test_deleted_records_that_come_back_at_other_urls(fdp: FdpServer) -> None:
-    fdp.layout.pages = False
     catalog = fdp.add_catalog()
     others = [fdp.add_dataset(catalog, title=title, distributions=0) for title in ("Other", "Else")]
     records = {}

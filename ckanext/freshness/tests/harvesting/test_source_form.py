@@ -209,7 +209,6 @@ def test_secrets_are_used_and_never_shown(
     fdp.faults[fails.path] = Status(400, body=f"you sent {SECRET}".encode())
     other = fdp.url_at("127.0.0.2")
     fdp.faults[elsewhere.path] = Redirect(f"{other}{elsewhere.path}", times=1)
-    fdp.layout.pages = False
     harvest = add_source(
         fdp.source_url,
         headers={"Authorization": {"env": "FDP_TOKEN"}},

@@ -288,7 +288,6 @@ def test_a_source_that_is_made_again_keeps_what_it_cannot_read(fdp: FdpServer, s
     failing, _ = dataset.listing(Level.DISTRIBUTION)
     assert isinstance(failing, Record)
     fdp.faults[failing.path] = faults.Status(status)
-    fdp.faults[f"{dataset.path}/page/distribution?page=0&size=50"] = faults.Status(500)
     again = make_again(first)
     for _ in range(2):
         job = again.run()
@@ -326,7 +325,6 @@ def test_a_source_that_is_made_again_goes_on_where_it_was(
 ) -> None:
     """A day of refusals began before the source was deleted, and another one begins with the new source."""
     filled(fdp, datasets=6)
-    fdp.layout.pages = False
     first = add_source(fdp.source_url)
     first.run()
     before = identities(first)
@@ -386,8 +384,6 @@ def test_a_record_that_was_withdrawn_before_its_source_was_made_again(published:
     withdrawn = sorted(before)[0]
     url = urls_in_guid(withdrawn)[1]
     server.faults[url.removeprefix(server.url)] = faults.Status(403)
-    if isinstance(server, FdpServer):
-        server.layout.pages = False
     if isinstance(server, CatalogueServer):
         del server.entries[0]
     if isinstance(server, PortalServer):

@@ -12,13 +12,12 @@ In a test:
 from __future__ import annotations
 
 import itertools
-import re
 from urllib.parse import parse_qs
 
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
-from ckanext.freshness.tests.servers.fdp_model import FdpModel, Kind, Record, State
+from ckanext.freshness.tests.servers.fdp_model import FdpModel, Record, State
 from ckanext.freshness.tests.servers.fdp_paging import CONTAINERS
-from ckanext.freshness.tests.servers.fdp_render import Layout, Renderer, page_links
+from ckanext.freshness.tests.servers.fdp_render import Layout, Renderer
 from ckanext.freshness.tests.servers.negotiation import (
     JSON_LD,
     TURTLE,
@@ -26,9 +25,6 @@ from ckanext.freshness.tests.servers.negotiation import (
     in_named_graph,
     negotiate,
 )
-
-_PAGE = re.compile(r"^(?P<parent>.*)/page/(?P<kind>catalog|biobank|dataset|distribution)$")
-_DEFAULT_PAGE_SIZE = "10"
 
 
 class FdpServer(FdpModel, LoopbackServer):
@@ -92,10 +88,6 @@ class FdpServer(FdpModel, LoopbackServer):
         record = self.find(request.target)
         if record is not None:
             return self._record(record, request)
-        if self.layout.pages and (asked := _PAGE.match(request.path)):
-            parent = self.find(asked["parent"])
-            if parent is not None:
-                return self._page(parent, Kind(asked["kind"]), request)
         # Containers are embedded in their parents' documents and have none of their own.
         if request.path.endswith("/"):
             return Answer(404)
@@ -116,26 +108,6 @@ class FdpServer(FdpModel, LoopbackServer):
             body = in_named_graph(document, self.iri_of(record))
             return Answer(200, body, {"Content-Type": JSON_LD, "Link": links})
         return self._negotiated(document, links, request, plain=record.broken)
-
-    def _page(self, parent: Record, kind: Kind, request: Request) -> Answer:
-        if refusal := self._refusal(parent):
-            return refusal
-        query = parse_qs(request.query)
-        try:
-            page = int(query.get("page", ["0"])[0])
-            size = int(query.get("size", [_DEFAULT_PAGE_SIZE])[0])
-        except ValueError:
-            return Answer(400)
-        if page < 0 or size < 1:
-            return Answer(400)
-        size = min(size, self.layout.max_page_size or size)
-        children = self.published(parent, kind)
-        shown = children[page * size : (page + 1) * size]
-        document = self.renderer.page(shown, self._next_noise())
-        endpoint = f"{self.renderer.base}{parent.path}/page/{kind.value}"
-        links = page_links(endpoint, page, size, len(children))
-        broken = any(child.broken for child in shown)
-        return self._negotiated(document, links, request, plain=broken)
 
     def _number(self, record: Record, request: Request) -> int:
         """The number of the asked page of a record's own document; 0 for what is no number."""

@@ -164,7 +164,7 @@ class FdpModel:
         return self._records.get((path, query)) or self._records.get((path, ""))
 
     def published(self, parent: Record, kind: Kind) -> list[Record]:
-        """The children that everybody may see: what the page endpoint has."""
+        """The children that everybody may see."""
         version = self.version
         known = self._published.get((parent.path, kind))
         if known is None or known[0] != version:
@@ -239,11 +239,11 @@ class FdpModel:
         self._set_state(record, State.PUBLISHED)
 
     def withdraw(self, record: Record, status: int = 403) -> None:
-        """Still listed, but answered with 403 (as drafts are) or 401, and absent from pages."""
+        """Still listed, but answered with 403 (as drafts are) or 401."""
         self._set_state(record, {401: State.UNAUTHORIZED, 403: State.DRAFT}[status])
 
     def vanish(self, record: Record, status: int = 404) -> None:
-        """Still listed, but answered with 404 or 410, and absent from pages."""
+        """Still listed, but answered with 404 or 410."""
         self._set_state(record, {404: State.MISSING, 410: State.GONE}[status])
 
     def remove(self, record: Record) -> None:
@@ -289,7 +289,7 @@ class FdpModel:
                 self._touch(parent)
 
     def break_turtle(self, record: Record) -> None:
-        """Make a record's Turtle malformed, in its own document and in pages."""
+        """Make a record's Turtle malformed."""
         record.broken = True
         self._touch(record)
 

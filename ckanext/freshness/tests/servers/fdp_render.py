@@ -96,8 +96,6 @@ class Layout:
     """In what real servers differ from each other; the defaults are the reference implementation.
 
     Attributes:
-        pages: there are page endpoints.
-        max_page_size: pages are never larger, whatever was asked for.
         containers: documents embed their LDP containers.
         metadata_catalog: the root links to its catalogs itself, not only in its container.
         member_links: so do catalogs and datasets (dcat:dataset, dcat:catalog, dcat:distribution).
@@ -113,8 +111,6 @@ class Layout:
         total_off: by how much the total is wrong that such a page states.
     """
 
-    pages: bool = True
-    max_page_size: int | None = None
     containers: bool = True
     metadata_catalog: bool = True
     member_links: bool = True
@@ -176,11 +172,6 @@ class Renderer:
             listed.reverse()
         url = f"{self.base}{record.path}"
         return Page.of(url, number, self.layout.page_size, listed, self.layout.total_off)
-
-    def page(self, records: Sequence[Record], noise: int = 0) -> str:
-        """The full triples of these records, without containers and profiles."""
-        blocks = [block for record in records for block in self._blocks(record, noise)]
-        return _joined(blocks, noise, records)
 
     def single_catalogue(self) -> Iterator[str]:
         """All published datasets with their distributions as one dcat:Catalog, without noise.
@@ -333,23 +324,6 @@ def _joined(blocks: list[str], noise: int, records: Sequence[Record]) -> str:
         random.Random(noise).shuffle(blocks)
     ends = [BREAKAGE for record in records if record.broken]
     return "".join([turtle.HEAD, *blocks, *ends])
-
-
-def page_links(url: str, page: int, size: int, total: int) -> str:
-    """The Link header of a page (RFC 8288): first, last, and prev or next where there are such.
-
-    `url` is the endpoint without its query. Past the end there is neither prev nor next, and the
-    last page of nothing is page -1: both as the reference implementation has it.
-    """
-    last = -(-total // size) - 1
-    pages = {"first": 0, "last": last}
-    if 0 < page <= last:
-        pages["prev"] = page - 1
-    if 0 <= page < last:
-        pages["next"] = page + 1
-    return ", ".join(
-        f'<{url}?page={number}&size={size}>; rel="{relation}"' for relation, number in pages.items()
-    )
 
 
 def _metrics(subject: str, noise: int) -> Iterator[tuple[str, str]]:

@@ -39,21 +39,18 @@ class ReplayServer(LoopbackServer):
     """Answers what was recorded, with its own address in place of the recorded one; 404 otherwise.
 
     A recording is a mapping, or a file that `load_recording` reads, with `responses`: URL (the base
-    as `{base}`) to status, headers and body. With `pages` off, page endpoints answer 404. The Accept
-    header is not looked at.
+    as `{base}`) to status, headers and body. The Accept header is not looked at.
     """
 
     def __init__(
         self,
         recording: Path | Mapping[str, Any] = FDP_RECORDING,
         *,
-        pages: bool = True,
         port: int = 0,
         address: str = "127.0.0.1",
         latency: float = 0.0,
     ) -> None:
         super().__init__(port=port, address=address, latency=latency)
-        self.pages = pages
         self.recording: Mapping[str, Any] = (
             load_recording(recording) if isinstance(recording, Path) else recording
         )
@@ -77,8 +74,6 @@ class ReplayServer(LoopbackServer):
 
     def answer(self, request: Request) -> Answer:
         """The recorded answer for exactly this target."""
-        if not self.pages and "/page/" in request.path:
-            return Answer(404)
         return self._answers.get(request.target, Answer(404))
 
     def _here(self, text: str) -> str:

@@ -191,7 +191,7 @@ class Catalogue:
 
     def resize(self, size: int, _: int) -> None:
         """Let pages have another size."""
-        self.server.layout.page_size = self.server.layout.max_page_size = size % 4 + 1
+        self.server.layout.page_size = size % 4 + 1
 
     def insert_biobank(self, catalog: int, count: int) -> None:
         """Put a biobank between a catalog and some of its datasets."""
@@ -228,22 +228,20 @@ class Catalogue:
     # What goes wrong
 
     def containers(self) -> list[str]:
-        """The targets of all pages of the containers, and of their page endpoints."""
+        """The targets of all pages of the containers."""
         found = []
         for record in (self.server.root, *self._containers()):
             page, path = self.server.renderer.own_page(record, 1), record.path or "/"
             found.append(path)
             if page is not None:
                 found += [f"{path}?page={number}" for number in range(2, page.last + 1)]
-            elif self.server.layout.pages and record.kind is Kind.CATALOG:
-                found.append(f"{record.path}/page/dataset")
         return found
 
     def key(self, target: str) -> FaultKey:
         """What a fault of exactly this target is set for."""
 
         def matches(request: Request) -> bool:
-            return (request.path if "/page/" in target else request.target) == target
+            return request.target == target
 
         return matches
 
@@ -297,8 +295,6 @@ def _miscount(catalogue: Catalogue) -> Fault:
 def _other_page(catalogue: Catalogue, target: str, number: int) -> Fault:
     """The answer to another page of a container; the healthy one if that is the same document."""
     path, _mark, query = target.partition("?")
-    if "/page/" in path:
-        return faults.Another(target=f"{path}?page={number - 1}&size=2")
     has_pages = catalogue.server.layout.paging is not None
     is_itself = not has_pages or int(query.removeprefix("page=") or 1) == number
     return faults.Delay(seconds=0) if is_itself else faults.Another(target=f"{path}?page={number}")

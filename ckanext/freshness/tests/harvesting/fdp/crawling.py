@@ -11,8 +11,6 @@ from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
 from ckanext.freshness.harvesting.fdp.reader import CrawlOptions, FdpReader
 from ckanext.freshness.harvesting.rdf.mapping import map_catalog, map_dataset
@@ -37,7 +35,6 @@ from ckanext.freshness.harvesting.strategy import (
 )
 from ckanext.freshness.harvesting.survey import RecordChange, Survey, Tell, survey
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
-from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.freshness.web.address_guard import Guard
@@ -374,7 +371,6 @@ def harvested(server: FdpServer, *counts: int) -> tuple[Site, list[Record], list
 
     :returns: the site, the catalogs, and all datasets
     """
-    server.layout.pages = False
     catalogs = [server.add_catalog() for _ in counts]
     datasets = [
         server.add_dataset(catalog)
@@ -399,18 +395,3 @@ def unchanged(site: Site) -> Job:
     assert job.of(RecordClass.UNCHANGED) == set(job.kinds) == set(before)
     assert site.packages == before
     return job
-
-
-def without_links(server: FdpServer) -> None:
-    """Let a server send no Link header."""
-    healthy = server.answer
-
-    def answer(request: Request) -> Answer:
-        found = healthy(request)
-        headers = {key: value for key, value in found.headers.items() if key != "Link"}
-        return Answer(found.status, found.body, headers)
-
-    server.answer = answer  # type: ignore[method-assign]
-
-
-with_and_without_pages = pytest.mark.parametrize("pages", [True, False], ids=["pages", "no pages"])

@@ -173,11 +173,10 @@ class Evidence:
         container, first = moment.containers[own], self.moments[0].containers.get(own)
         if first is None:
             return True
-        in_pages = moment.readable if self._were_pages_read(container) else ()
         return container.targets & first.targets <= self._well and (
             not container.members
             or any(
-                self.status(member) in (200, 401, 403) or member in known or member in in_pages
+                self.status(member) in (200, 401, 403) or member in known
                 for member in container.members
             )
         )
@@ -188,13 +187,6 @@ class Evidence:
             any(one.targets <= self._well for one in moment.listing(dataset))
             for moment in self.moments
         )
-
-    def _were_pages_read(self, container: Container) -> bool:
-        """Return whether page endpoints of a container were requested, and all answered well."""
-        start = f"{container.record.path}/page/dataset?"
-        targets = {one.request.target for one in self.answers}
-        asked = {target for target in targets if target.startswith(start)}
-        return bool(asked) and asked <= self._well
 
     def refused(self, datasets: Iterable[str]) -> set[str]:
         """Return those of some datasets whose own URLs answered 401 or 403."""

@@ -176,7 +176,6 @@ def test_a_list_without_a_proof_deletes_nothing(fdp: FdpServer, case: str) -> No
     ],
 )
 def test_lists_written_otherwise(fdp: FdpServer, members: str, found: int) -> None:
-    fdp.layout.pages = False
     record = fdp.add_catalog()
     iris = [f"<{fdp.iri_of(fdp.add_dataset(record))}>" for _ in range(2)]
     fdp.files[record.path] = catalog(fdp, record, "; " + members.format(*iris))

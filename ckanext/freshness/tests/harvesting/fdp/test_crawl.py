@@ -8,48 +8,31 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.fdp.crawl import SLOW
 from ckanext.freshness.harvesting.record import Containers, CurrentRecords, Sighting
 from ckanext.freshness.harvesting.record import Record as Contents
 from ckanext.freshness.harvesting.source_client import for_each
-from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     NOW,
     Job,
     Site,
     unchanged,
-    urls,
 )
-from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
 # Requests
 
 
 def test_requests(fdp: FdpServer) -> None:
-    """Each job sends one request for each page and each dataset."""
+    """Each job sends one request for each document."""
     catalogs = [fdp.add_catalog() for _ in range(2)]
     for n in range(120):
         fdp.add_dataset(catalogs[n % 2], distributions=n % 3)
     fdp.shuffle = True
     site = Site(fdp)
-    pages = 1 + 2 + 2 * 2
-    assert site.job().requests <= pages + 120
-    assert unchanged(site).requests <= pages + 120
+    documents = 1 + 2 + 120 + 120
+    assert site.job().requests == documents
+    assert unchanged(site).requests == documents
     assert len(fdp.requests) == len({request.target for request in fdp.requests}) * 2
-
-
-def test_slow_pages_are_not_read_to_the_end(fdp: FdpServer) -> None:
-    """Some servers look at all datasets for each page. Single documents are faster then."""
-    catalog = fdp.add_catalog()
-    datasets = [fdp.add_dataset(catalog, distributions=0) for _ in range(6)]
-    fdp.layout.max_page_size = 2
-    fdp.faults[f"{catalog.path}/page/dataset"] = faults.Delay(2 * SLOW + 0.1)
-    job = Site(fdp).job()
-    assert job.errors == job.survey.crawled.warnings == []
-    assert job.of(RecordClass.NEW) == urls(fdp, *datasets)
-    assert fdp.count(f"{catalog.path}/page/dataset") == 1
-    assert fdp.count("/dataset/") == 4
 
 
 def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:

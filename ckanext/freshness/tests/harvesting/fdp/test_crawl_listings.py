@@ -11,7 +11,6 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Site,
     unchanged,
     urls,
-    with_and_without_pages,
 )
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
@@ -23,9 +22,7 @@ from ckanext.freshness.tests.servers.fdp_render import Layout
 # Listings
 
 
-@with_and_without_pages
-def test_containers_that_list_themselves_and_each_other(fdp: FdpServer, pages: bool) -> None:
-    fdp.layout.pages = pages
+def test_containers_that_list_themselves_and_each_other(fdp: FdpServer) -> None:
     outer = fdp.add_catalog(title="Outer")
     inner = fdp.add_catalog(title="Inner", parent=outer)
     dataset = fdp.add_dataset(inner)
@@ -89,9 +86,7 @@ def test_a_listed_record_that_is_away_for_a_moment_while_pages_shift(fdp: FdpSer
     assert site.job().of(RecordClass.DELETED) == set()
 
 
-@with_and_without_pages
-def test_max_records(fdp: FdpServer, pages: bool) -> None:
-    fdp.layout.pages = pages
+def test_max_records(fdp: FdpServer) -> None:
     catalog = fdp.add_catalog()
     datasets = sorted((fdp.add_dataset(catalog) for _ in range(6)), key=fdp.iri_of)
     site = Site(fdp, max_records=4)
@@ -160,32 +155,3 @@ def test_a_malformed_link_that_is_not_followed_costs_nothing(
     fdp.answer = answer  # type: ignore[method-assign]
     job = Site(fdp).job()
     assert job.errors == [] and job.of(RecordClass.NEW) == urls(fdp, dataset)
-
-
-# Pages without an end
-
-
-@pytest.mark.parametrize("following", ["0", "same", "{next}"])
-@pytest.mark.parametrize("kind", ["dataset", "distribution"])
-def test_pages_without_an_end(fdp: FdpServer, following: str, kind: str) -> None:
-    catalog = fdp.add_catalog()
-    dataset = fdp.add_dataset(catalog)
-    healthy = fdp.answer
-
-    def answer(request: Request) -> Answer:
-        found = healthy(request)
-        if f"/page/{kind}" not in request.path:
-            return found
-        number = int(request.query.partition("&")[0].removeprefix("page="))
-        whither = {"0": 0, "same": number}.get(following, number + 1)
-        shown = healthy(Request("GET", f"{request.path}?page=0&size=50", request.headers, "", 0.0))
-        link = f'<{fdp.url}{request.path}?page={whither}&size=50>; rel="next"'
-        return Answer(200, shown.body, {"Content-Type": "text/turtle", "Link": link})
-
-    fdp.answer = answer  # type: ignore[method-assign]
-    job = Site(fdp).job()
-    assert job.errors == []
-    warnings = [*job.survey.crawled.warnings, *job.warnings]
-    assert ["repeats an earlier page" in one for one in warnings] == [True] * (kind == "dataset")
-    assert job.requests < 12
-    assert job.of(RecordClass.NEW) == urls(fdp, dataset)

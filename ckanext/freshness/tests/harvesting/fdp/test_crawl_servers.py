@@ -11,7 +11,6 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Site,
     unchanged,
     urls,
-    with_and_without_pages,
 )
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
@@ -32,13 +31,11 @@ SPELLINGS = {
 }
 
 
-@with_and_without_pages
 @pytest.mark.parametrize("respell", SPELLINGS.values(), ids=SPELLINGS)
 def test_documents_that_spell_a_listed_url_otherwise(
-    fdp: FdpServer, pages: bool, respell: Callable[[str], str]
+    fdp: FdpServer, respell: Callable[[str], str]
 ) -> None:
     """It is one record, with its own distributions, read from a page or by itself."""
-    fdp.layout.pages = pages
     catalog = fdp.add_catalog()
     datasets = [fdp.add_dataset(catalog, path=f"/dataset/%C3%A4-{n}") for n in range(3)]
     healthy = fdp.answer
@@ -71,12 +68,11 @@ def test_documents_that_spell_a_listed_url_otherwise(
     "layout",
     [
         Layout(ontology=OLD_FDP_O),
-        Layout(ontology=OLD_FDP_O, root_type="FairDataPoint", pages=False),
-        Layout(root_type=f"{R3D}Repository", catalog_relation=f"{R3D}dataCatalog", pages=False),
+        Layout(ontology=OLD_FDP_O, root_type="FairDataPoint"),
+        Layout(root_type=f"{R3D}Repository", catalog_relation=f"{R3D}dataCatalog"),
         Layout(containers=False),
         Layout(member_links=False, metadata_catalog=False),
         Layout(is_part_of=False, root_slash=True),
-        Layout(max_page_size=1),
     ],
     ids=lambda layout: str(layout).partition("(")[2][:40],
 )
@@ -103,7 +99,6 @@ def test_layouts(fdp: FdpServer, layout: Layout) -> None:
 def test_another_host_is_followed_where_it_is_allowed(fdp: FdpServer) -> None:
     """Both for listed URLs and for redirects."""
     other = fdp.url_at("127.0.0.2")
-    fdp.layout.pages = False
     catalog = fdp.add_catalog()
     there, here = fdp.add_dataset(catalog, "there"), fdp.add_dataset(catalog, "here")
     fdp.list_also(f"{other}/dataset/foreign", catalog, Level.DATASET)

@@ -15,8 +15,6 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Site,
     unchanged,
     urls,
-    with_and_without_pages,
-    without_links,
 )
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
@@ -33,15 +31,12 @@ NOT_VISITED = (
 NAMED = re.compile(r"dcat:distribution ([^;.]*(?:\.[^;.\s][^;.]*)*)[;.]")
 
 
-@with_and_without_pages
 @pytest.mark.parametrize(
     "recording", [FDP_RECORDING, FDP_EDITED, FDP_RICH], ids=lambda one: one.name
 )
-def test_no_dataset_of_a_real_server_gets_the_files_of_another(
-    recording: Path, pages: bool
-) -> None:
+def test_no_dataset_of_a_real_server_gets_the_files_of_another(recording: Path) -> None:
     """In the second recording each page has one container with the distributions of all datasets."""
-    with ReplayServer(recording, pages=pages) as server:
+    with ReplayServer(recording) as server:
         site = Site(server, url=server.url)  # type: ignore[arg-type]
         job = site.job()
         elsewhere = [f"https://example.org/other-catalogue: {NOT_VISITED}"] * (
@@ -69,10 +64,8 @@ def resources(site: Site, fdp: FdpServer, dataset: Record) -> list[str]:
     return site.packages[fdp.iri_of(dataset)].resources
 
 
-@with_and_without_pages
-def test_a_distribution_that_two_datasets_name(fdp: FdpServer, pages: bool) -> None:
+def test_a_distribution_that_two_datasets_name(fdp: FdpServer) -> None:
     """Both have it, whichever of them its dct:isPartOf names."""
-    fdp.layout.pages = pages
     catalog = fdp.add_catalog()
     own, other = (
         fdp.add_dataset(catalog, distributions=1),
@@ -104,16 +97,14 @@ DISTRIBUTIONS = [
 ]
 
 
-@with_and_without_pages
 @pytest.mark.parametrize(
     ("jobs", "goes_in"),
     [row[1:] for row in DISTRIBUTIONS],
     ids=[row[0] for row in DISTRIBUTIONS],
 )
 def test_distributions_that_cannot_be_read(
-    fdp: FdpServer, pages: bool, jobs: dict[int, int | None], goes_in: int | None
+    fdp: FdpServer, jobs: dict[int, int | None], goes_in: int | None
 ) -> None:
-    fdp.layout.pages = pages
     dataset = fdp.add_dataset(fdp.add_catalog(), distributions=2)
     failing = child(dataset, 0)
     site = Site(fdp)
@@ -130,7 +121,6 @@ def test_distributions_that_cannot_be_read(
             fdp.vanish(failing, status)
         elif status != 200:
             fdp.faults[failing.path] = faults.Status(status)
-            fdp.faults[f"{dataset.path}/page/distribution?page=0&size=50"] = faults.Status(status)
         job = site.job(NOW + timedelta(hours=hours))
         assert job.errors == []
         stays = goes_in is None or hours < goes_in
@@ -154,7 +144,6 @@ def test_a_distribution_without_a_url_may_be_one_that_is_missing(
     fdp: FdpServer, entry: str
 ) -> None:
     """Its resource stays, and each job warns until the dataset names URLs again."""
-    fdp.layout.pages = False
     dataset = fdp.add_dataset(fdp.add_catalog())
     iri = fdp.iri_of(dataset)
     site = Site(fdp)
@@ -176,26 +165,9 @@ def test_a_distribution_without_a_url_may_be_one_that_is_missing(
     assert (job.warnings, len(site.packages[iri].resources)) == ([], 1)
 
 
-def test_distributions_that_a_page_leaves_out_are_asked_for(fdp: FdpServer) -> None:
-    """If a server cuts pages short without links, no resource may be lost."""
-    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=5)
-    fdp.layout.max_page_size = 2
-    without_links(fdp)
-    site = Site(fdp)
-    site.job()
-    names = [f"File {n}" for n in range(1, 6)]
-    assert site.packages[fdp.iri_of(dataset)].resources == names
-    unchanged(site)
-    last = dataset.listing(Level.DISTRIBUTION)[4]
-    assert isinstance(last, Record)
-    fdp.change(last, title="Changed")
-    assert site.job().of(RecordClass.CHANGED) == urls(fdp, dataset)
-
-
 @pytest.mark.parametrize("has_end", [False, True])
 def test_a_document_without_an_end_takes_nothing_away(fdp: FdpServer, has_end: bool) -> None:
     """It ends before the distributions; only a second job a day later takes it as it is."""
-    fdp.layout.pages = False
     dataset = fdp.add_dataset(fdp.add_catalog())
     site = Site(fdp)
     site.job()

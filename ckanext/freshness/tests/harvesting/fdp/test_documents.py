@@ -138,7 +138,7 @@ def test_a_page() -> None:
         </distribution/> ldp:membershipResource d:1, d:2 ; ldp:hasMemberRelation dcat:distribution ;
             ldp:contains <x>, <y>, <z> .
         """
-    outline = documents.outline_of_page(graph_of(turtle))
+    outline = documents.outline_of_datasets(graph_of(turtle))
     assert set(outline.members) == {f"{B}/dataset/{n}" for n in (1, 2, 4)}
     first, second = (outline.members[f"{B}/dataset/{n}"] for n in (1, 2))
     assert first.distributions == [f"{B}/y"]
@@ -173,7 +173,7 @@ RECORD = """
 )
 def test_a_digest_is_of_all_that_a_document_says(before: str, after: str, same: bool) -> None:
     def digest(turtle: str) -> str:
-        return documents.outline_of_page(graph_of(turtle)).members[f"{B}/dataset/1"].digest
+        return documents.outline_of_datasets(graph_of(turtle)).members[f"{B}/dataset/1"].digest
 
     assert before in RECORD
     changed = RECORD.replace(before, after)
@@ -193,7 +193,7 @@ def test_a_digest_is_of_all_that_a_document_says(before: str, after: str, same: 
 def test_a_digest_that_cannot_be_as_last_time(turtle: str) -> None:
     """The record is then read in each job."""
     digests = {
-        documents.outline_of_page(graph_of(turtle)).members[f"{B}/dataset/1"].digest
+        documents.outline_of_datasets(graph_of(turtle)).members[f"{B}/dataset/1"].digest
         for _ in range(2)
     }
     assert len(digests) == 2

@@ -84,7 +84,6 @@ class World:
 
     def __init__(self, server: FdpServer) -> None:
         self.server = server
-        server.layout.max_page_size = 2
         self.first = server.add_catalog(title="First")
         self.second = server.add_catalog(title="Second")
         self.datasets = [
@@ -199,25 +198,8 @@ def test_catalog(world: World, row: Row) -> None:
     world.recover()
 
 
-@table(*QUICK, HTML, *REFUSED, *GONE)
-@pytest.mark.parametrize("page", ["page=0&size=50", "page=1&size=2"])
-def test_page_of_datasets(world: World, row: Row, page: str) -> None:
-    """Its records are read one by one. The first page may say that there is no such endpoint."""
-    where = f"{world.first.path}/page/dataset?{page}"
-    job = world.play(where, row)
-    says_no = "page=0" in page and row in (HTML, *REFUSED, *GONE)
-    if says_no or row.name == "other RDF":  # a page may be empty
-        assert job.errors == job.survey.crawled.warnings == []
-    else:
-        assert job.errors == []
-        one_warning(job.survey.crawled.warnings, f"{world.server.url}{where}: ", row)
-    world.check(job)
-    world.recover()
-
-
 @table(*ROWS, HTML, *REFUSED)
 def test_dataset_read_by_itself(world: World, row: Row) -> None:
-    world.server.layout.pages = False
     failing = world.datasets[4]
     job = world.play(failing.path, row)
     one_error(job, world.server.url_of(failing), row, of_record=True)
@@ -225,19 +207,8 @@ def test_dataset_read_by_itself(world: World, row: Row) -> None:
     world.recover()
 
 
-@table(*QUICK, HTML, *REFUSED, *GONE)
-def test_page_of_distributions(world: World, row: Row) -> None:
-    """The distributions are read one by one."""
-    world.server.layout.max_page_size = 1
-    job = world.play(f"{world.datasets[4].path}/page/distribution?page=1&size=1", row)
-    assert job.errors == job.warnings == []
-    world.check(job)
-    world.recover()
-
-
 @table(*ROWS, HTML, *REFUSED, *GONE)
 def test_distribution_read_by_itself(world: World, row: Row) -> None:
-    world.server.layout.pages = False
     failing = world.datasets[4]
     distribution = failing.listing(Level.DISTRIBUTION)[1]
     assert isinstance(distribution, Record)
@@ -254,7 +225,6 @@ def test_distribution_read_by_itself(world: World, row: Row) -> None:
 def test_host_that_asks_for_a_long_pause(world: World, place: str) -> None:
     """The job reports it once, and not for each record that it could not read."""
     server = world.server
-    server.layout.pages = False
     failing = world.first if place == "catalog" else world.datasets[0]
     server.faults[failing.path] = faults.Status(503, headers={"Retry-After": "3600"})
     job = world.site.job()
@@ -270,7 +240,6 @@ def test_host_that_asks_for_a_long_pause(world: World, place: str) -> None:
 
 def test_server_that_goes_away_in_the_middle(fdp: FdpServer) -> None:
     """After a hundred failures in a row, no more requests are sent."""
-    fdp.layout.pages = False
     catalog = fdp.add_catalog()
     for _ in range(200):
         fdp.add_dataset(catalog, distributions=0)

@@ -17,7 +17,6 @@ from ckanext.freshness.tests.servers.fdp_model import Kind
 
 @pytest.mark.parametrize("how", ["redirect", "to another catalog", "its document", "another root"])
 def test_a_catalog_as_source_that_answers_with_another_container(fdp: FdpServer, how: str) -> None:
-    fdp.layout.pages = False
     catalog, other = fdp.add_catalog(), fdp.add_catalog()
     datasets = [fdp.add_dataset(one) for one in (catalog, catalog, other, other)]
     site = Site(fdp, url=fdp.url_of(catalog))
@@ -173,7 +172,6 @@ def test_a_listed_url_that_describes_a_record_that_is_no_longer_listed(fdp: FdpS
 
 def test_a_catalog_whose_url_leads_to_another_one_that_is_not_listed(fdp: FdpServer) -> None:
     """Nothing is deleted for that. If its datasets are elsewhere or gone, it counts as moved."""
-    fdp.layout.pages = False
     catalog, lost, other = [fdp.add_catalog() for _ in range(3)]
     for _ in range(12):
         fdp.add_dataset(catalog)

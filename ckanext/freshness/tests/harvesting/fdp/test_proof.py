@@ -97,7 +97,6 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(
         paging=st.sampled_from([None, *Paging]),
-        pages=st.booleans(),
         containers=st.booleans(),
         newest_first=st.booleans(),
         is_root=st.sampled_from([True, True, False]),
@@ -109,7 +108,6 @@ class Machine(RuleBasedStateMachine):
     def begin(
         self,
         paging: Paging | None,
-        pages: bool,
         containers: bool,
         newest_first: bool,
         is_root: bool,
@@ -118,11 +116,9 @@ class Machine(RuleBasedStateMachine):
     ) -> None:
         """Harvest a new catalogue with so many datasets in each catalog."""
         layout = Layout(
-            pages=pages and paging is None,
             containers=containers,
             paging=paging,
             page_size=size,
-            max_page_size=size,
             newest_first=newest_first,
         )
         self.catalogue = Catalogue(self.server, layout, catalogs=len(datasets), is_root=is_root)

@@ -87,7 +87,6 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
 def test_hostile_documents_are_malformed_and_the_job_goes_on() -> None:
     """One job reads them all, each as the document of a record, and then a healthy record."""
     with FdpServer() as server, Canary() as canary:
-        server.layout.pages = False
         catalog = server.add_catalog()
         records = {name: server.add_dataset(catalog) for name in HOSTILE}
         healthy = server.add_dataset(catalog)

@@ -36,9 +36,9 @@ OF_THE_SERVER = ("#identifier", "#accessRights", "/metrics/", "/profile/", "/pro
 """Parts of the URLs of nodes that a server adds to every record by itself."""
 
 
-def contents(name: str, *, pages: bool, recording: Any = None) -> tuple[dict[str, Any], str]:
+def contents(name: str, *, recording: Any = None) -> tuple[dict[str, Any], str]:
     """Return the records of a recorded server by their URLs, and what the job tells besides."""
-    with ReplayServer(recording or RECORDINGS[name], pages=pages) as server:
+    with ReplayServer(recording or RECORDINGS[name]) as server:
         site = Site(server, url=f"{server.url}/", **catalogs_too)  # type: ignore[arg-type]
         job = site.job()
         found = {url: package.content for url, package in site.packages.items()}
@@ -49,7 +49,7 @@ def contents(name: str, *, pages: bool, recording: Any = None) -> tuple[dict[str
 
 @pytest.mark.parametrize("name", ["recording", "edited", "rich"])
 def test_pages_say_what_the_records_own_documents_say(name: str) -> None:
-    by_pages, by_documents = (contents(name, pages=pages)[0] for pages in (True, False))
+    by_pages, by_documents = (contents(name)[0] for pages in (True, False))
     assert by_pages == by_documents
 
 
@@ -117,7 +117,7 @@ def lost(marks: Marks, found: dict[str, Any], said: str) -> Iterator[tuple[str, 
 )
 def test_each_value_is_in_a_record_or_reported(name: str, values: int) -> None:
     marks = Marks(name)
-    found, said = contents(name, pages=False, recording=marks.recording)
+    found, said = contents(name, recording=marks.recording)
     assert list(lost(marks, found, said)) == []
     assert len(marks.values) == values
 
@@ -150,5 +150,5 @@ def test_each_value_is_in_a_record_or_reported(name: str, values: int) -> None:
     ],
 )
 def test_only_these_properties_have_no_field(name: str, properties: set[str]) -> None:
-    found, _ = contents(name, pages=name == "types")
+    found, _ = contents(name)
     assert {path for one in found.values() for path in one.get("unmapped", ())} == properties
