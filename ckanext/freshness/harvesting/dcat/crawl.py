@@ -8,12 +8,10 @@ has moved. Meanwhile each new or changed dataset waits as compressed JSON.
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
@@ -67,10 +65,6 @@ _RDF_ENDINGS = frozenset({".ttl", ".rdf", ".xml", ".jsonld", ".n3"})
 _MOST_NAMED = 3
 """How many IRIs that several datasets share one message names."""
 _ELSEWHERE = "dcat:Catalog on another host"
-_NEVER_READ = "dcat:Catalog whose address never answered with it"
-_NOT_THERE = "not there"
-"""The digest in the memory of catalogs that were never read: since when they answer 404 or 410."""
-_LEFT_OUT_AFTER = timedelta(days=7)
 _FLEETING = (
     "its datasets get new identifiers with every request; ask the publisher for lasting ones"
 )
@@ -110,7 +104,6 @@ class CatalogueCrawl:
         mapper: Mapper,
         known: CurrentRecords,
         sink: Sink,
-        now: datetime,
         *,
         most: int,
         max_deletions: int | None = None,
@@ -125,7 +118,6 @@ class CatalogueCrawl:
         self._mapper = mapper
         self._known = known
         self._sink = sink
-        self._now = now
         self._most = most
         self._max_deletions = max_deletions
         self._concurrency = concurrency
@@ -142,8 +134,6 @@ class CatalogueCrawl:
         """By identity, datasets that no page describes: the list that has them."""
         self._elsewhere: set[str] = set()
         """Catalogs whose hosts may not be requested."""
-        self._left_out: set[str] = set()
-        """Catalogs that were never there."""
         self._fleeting: set[str] = set()
         """Lists that share no identity with their reading before."""
         self._listed: dict[str, int] = {}
@@ -164,12 +154,7 @@ class CatalogueCrawl:
                     below = await self._read_list(url)
             except UnreadableDocument as failure:
                 self._facts.pop(url, None)
-                if self._was_never_there(url, failure):
-                    self._left_out.add(url)
-                    self._end.skip(_NEVER_READ, url)
-                    self._end.errors.append(failure.message)
-                else:
-                    self._end.mark_unreadable(url, failure.reason, reported=failure.reported)
+                self._end.mark_unreadable(url, failure.reason, reported=failure.reported)
                 continue
             new = below - self._met() - set(waiting)
             if len(self._facts) + len(waiting) + len(new) > MOST_CATALOGS:
@@ -210,19 +195,7 @@ class CatalogueCrawl:
 
     def _met(self) -> set[str]:
         """Return all catalogs that were requested."""
-        return {*self._facts, *self._containers.unreadable, *self._left_out}
-
-    def _was_never_there(self, url: str, failure: UnreadableDocument) -> bool:
-        """Return whether a catalog answered 404 or 410 in all jobs of some days, and nothing before."""
-        memory = self._reader.memory
-        since = memory.recall(url, _NOT_THERE)
-        is_old = self._had_records(url) or (since is None and memory.knows(url))
-        if url == self._containers.root or is_old:
-            return False
-        if since is None or failure.status not in (404, 410):
-            memory.remember(url, _NOT_THERE, json.dumps(self._now.isoformat()))
-            return False
-        return self._now - datetime.fromisoformat(json.loads(since)) >= _LEFT_OUT_AFTER
+        return {*self._facts, *self._containers.unreadable}
 
     async def _read_again(self, url: str) -> None:
         facts, before = self._facts[url], self._listed[url]

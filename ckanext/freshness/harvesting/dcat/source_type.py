@@ -71,7 +71,6 @@ class DcatSourceType(RdfSourceType):
                 mapper_of(config),
                 known,
                 sink,
-                now,
                 most=config.max_records,
                 max_deletions=config.max_deletions,
                 concurrency=opened.concurrency,

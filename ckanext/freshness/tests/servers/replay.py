@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,18 @@ FDP_LOST_TYPE = _DATA / "fdp-live-lost-type.json.gz"
 FDP_VERSION_2 = _DATA / "fdp-live-version-2.json.gz"
 
 _BASE = "{base}"
+_RECORDS = re.compile(r"^<(\{base\}/[a-z]+/[0-9a-f-]{36})>", re.MULTILINE)
 
 
 def load_recording(path: Path) -> dict[str, Any]:
     """Return a recording from a JSON file, which may be gzipped."""
     data = path.read_bytes()
     recording: dict[str, Any] = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+    responses = recording["responses"]
+    # Some records were recorded in pages of several, and not by themselves.
+    for url, recorded in list(responses.items()):
+        for record in _RECORDS.findall(recorded["body"]) if "/page/" in url else ():
+            responses.setdefault(record, recorded)
     return recording
 
 

@@ -43,7 +43,7 @@ def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
     site.job()
     assert site.memory.recalled == set()
     parsed = {url for url in site.memory.rows if "#" not in url}
-    assert len(parsed) == 3  # root, catalog, page
+    assert len(parsed) == 6  # root, catalog, datasets
     unchanged(site)
     assert {url for url in site.memory.recalled if "#" not in url} == parsed
 

@@ -42,20 +42,6 @@ def test_containers_that_list_themselves_and_each_other(fdp: FdpServer) -> None:
     unchanged(site)
 
 
-@pytest.mark.parametrize("code", [401, 403, 404, 410])
-def test_datasets_that_are_in_pages_alone(fdp: FdpServer, code: int) -> None:
-    """If the URLs of listed datasets answer 404, too, that of one that is left out says nothing."""
-    catalog = fdp.add_catalog()
-    for _ in range(12):
-        fdp.add_dataset(catalog, distributions=0)
-    site = Site(fdp)
-    site.job()
-    fdp.unlist(fdp.datasets[0], catalog)
-    fdp.faults[lambda request: request.path.startswith("/dataset/")] = faults.Status(code)
-    assert len(site.job().of(RecordClass.UNCHANGED)) == 11
-    assert len(site.known) == 12
-
-
 @pytest.mark.parametrize(("count", "is_full"), [(5, False), (6, True)])
 def test_a_page_is_full_by_members_of_all_kinds(fdp: FdpServer, count: int, is_full: bool) -> None:
     """Nothing says which page is the last one. The root lists four catalogs, and one of them the fifth."""
