@@ -126,12 +126,15 @@ class Crawl:
     async def _ask(self, missing: Iterable[KnownRecord]) -> None:
         """Request the own URLs of records that no list has."""
         left_out = [record for record in missing if record.url not in self._answers]
+        listed = sorted(url for url in self._listing.urls() if self._known_as(url) is not None)
+        # If no listed record answers, nor do the missing ones say anything.
+        there = [url for url in listed if url in self._there]
         self._answers |= await ask_left_out(
             left_out,
             self._ask_one,
             concurrency=self._options.concurrency,
             most=self._options.max_deletions,
-            listed=sorted(url for url in self._there if self._known_as(url) is not None),
+            listed=there or listed,
         )
 
     async def _ask_one(self, url: str) -> ReadOutcome:

@@ -72,6 +72,21 @@ def test_a_listed_record_that_is_away_for_a_moment_while_pages_shift(fdp: FdpSer
     assert site.job().of(RecordClass.DELETED) == set()
 
 
+def test_a_server_that_knows_none_of_its_datasets(fdp: FdpServer) -> None:
+    """A 404 says nothing of a record that is not listed if all listed ones answer so, too."""
+    catalog = fdp.add_catalog()
+    *listed, unlisted = [fdp.add_dataset(catalog, distributions=0) for _ in range(6)]
+    site = Site(fdp)
+    site.job()
+    fdp.unlist(unlisted, catalog)
+    for dataset in (*listed, unlisted):
+        fdp.faults[dataset.path] = faults.Status(404)
+    assert site.job().of(RecordClass.DELETED) == set()
+    for dataset in listed:
+        del fdp.faults[dataset.path]
+    assert site.job().of(RecordClass.DELETED) == urls(fdp, unlisted)
+
+
 def test_max_records(fdp: FdpServer) -> None:
     catalog = fdp.add_catalog()
     datasets = sorted((fdp.add_dataset(catalog) for _ in range(6)), key=fdp.iri_of)
