@@ -8,15 +8,15 @@ row without a button.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import sqlalchemy as sa
-from bs4 import BeautifulSoup, Tag
 from ckan.lib import jobs, search
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
@@ -25,9 +25,10 @@ from werkzeug.exceptions import HTTPException
 from ckanext.freshness.ckan_adapter.core import connect_to_redis, model
 from ckanext.freshness.tests.browser import test_every_page
 from ckanext.freshness.tests.browser.conftest import opened_tab
+from ckanext.freshness.tests.web.support import FileServer
 
-ROLES = ("anonymous", "editor", "admin", "sysadmin")
-"""Kinds of readers. Editor and admin are those of all organizations with something to do."""
+ROLES = ("sysadmin", "admin", "editor", "anonymous")
+"""Kinds of readers, those who see the most first. Editor and admin are those of all organizations."""
 PAGES = test_every_page.PAGES
 store = test_every_page.store
 
@@ -47,16 +48,13 @@ def queued(tab: Any) -> object:
     return jobs.get_queue().job_ids
 
 
-def shown(words: str) -> Callable[[Any], object]:
-    """Return a function that looks for words on the page."""
-    return lambda tab: tab.get_by_text(words).count() > 0
-
-
 JOBS = sql("SELECT id, status FROM harvest_job ORDER BY id")
 SOURCES = sql("SELECT id, title, active FROM harvest_source ORDER BY id")
 RELEASED = sql("SELECT source_id, released_at FROM freshness_harvest_hold ORDER BY 1")
-EARLIER = """
-UPDATE freshness_evidence SET happened_at = happened_at - interval '1 hour' WHERE evidence = 'review'"""
+CALM = """
+UPDATE freshness_evidence SET happened_at = happened_at - interval '1 hour' WHERE evidence = 'review';
+UPDATE harvest_job SET status = 'Finished', finished = created WHERE status IN ('New', 'Running')"""
+"""No job waits, and no confirmation is so young that another one counts as a double click."""
 CONFIRMED = sql(
     "SELECT package_id, happened_at FROM freshness_evidence WHERE evidence = 'review' ORDER BY 1, 2"
 )
@@ -65,13 +63,9 @@ IGNORED = sql(
     "SELECT package_id, ignored::text FROM freshness_dataset WHERE ignored IS NOT NULL"
     " UNION ALL SELECT resource_id, ignored::text FROM freshness_check WHERE ignored IS NOT NULL ORDER BY 1"
 )
+URLS = sql("SELECT id, url FROM resource ORDER BY id")
 MAILS = sql("SELECT address, choice FROM freshness_mail_person ORDER BY 1")
 
-
-SELDOM_SHOWN = {"freshness_links.repair"}
-"""Buttons that depend on what another server answers: addresses are suggested only if they are there."""
-
-TESTED = shown("Each new address was tested.")
 
 EFFECTS: dict[str, Callable[[Any], object]] = {
     "freshness_dataset.check": queued,
@@ -81,8 +75,8 @@ EFFECTS: dict[str, Callable[[Any], object]] = {
     "freshness_harvest.release": RELEASED,
     "freshness_harvest.start_preview": queued,
     "freshness_harvest.take_back": RELEASED,
-    "freshness_links.repair": TESTED,
-    "freshness_links.test": shown("There is no server of this name."),
+    "freshness_links.repair": URLS,
+    "freshness_links.test": lambda tab: tab.locator("#freshness-test").inner_text(),
     "freshness_mail_link.confirm": CONFIRMED,
     "freshness_mail_link.write_link": MAILS,
     "freshness_mails.write": MAILS,
@@ -114,13 +108,34 @@ FILLED = {
 }
 """What is written into empty fields of forms, by name."""
 
-CONTROLS = "a[href], button, input[type=submit]"
 OF_PAGE = "[role=main], .toolbar .page_action, .content_action, .page-header"
 OF_OTHERS = ".fr, [class^='fr-'], [class*=' fr-']"
 """The parts of CKAN's own pages that are ours."""
 OURS = ("freshness", "harvest")
 """How the endpoints of our pages, and of those of harvests that we show, begin."""
+READ = """([html, ours]) => {
+    const page = html ? new DOMParser().parseFromString(html, 'text/html') : document;
+    return [...page.querySelectorAll('a[href], button, input[type=submit]')].map((one, number) => {
+        // So that it is found again although parts of the page are renewed.
+        if (!html) one.dataset.number = number;
+        const part = one.closest(ours), value = name => one.getAttribute(name), form = one.form;
+        const isOfCkan = one.closest('.slug-preview, .editor-info-block, .popover');
+        return !part || isOfCkan || one.disabled ? null : {
+            number, words: one.textContent.replace(/\\s+/g, ' ').trim().slice(0, 60), href: value('href'),
+            opens: value('popovertarget') || value('data-bs-toggle') && value('data-bs-target'),
+            asks: value('data-module') === 'confirm-action', post: value('hx-post'),
+            fills: value('hx-on:click'), type: one.type, name: value('name'), value: value('value'),
+            form: form && {
+                method: form.method, action: form.getAttribute('action'),
+                list: form.querySelector('[name=list]')?.value || '',
+                withdraws: !!form.querySelector('[name=withdraw]'),
+            },
+        };
+    }).filter(one => one);
+}"""
+"""The links and buttons in our parts of a page: of a text, or of the page that the browser shows."""
 PREPARE = """(one, [filled, turn]) => {
+    document.querySelectorAll(':popover-open').forEach(menu => menu.hidePopover());
     for (let at = one; at; at = at.parentElement) {
         if (at.tagName === 'DETAILS') at.open = true;
         if (at.popover) at.showPopover();
@@ -139,31 +154,36 @@ PREPARE = """(one, [filled, turn]) => {
 LOOK = """() => JSON.stringify([document.body.innerText, location.href, document.activeElement?.outerHTML,
     [...document.querySelectorAll('input, select')].map(one => [one.value, one.checked])])"""
 """All that a reader can see of a page."""
-NUMBER = "all => document.querySelectorAll(all).forEach((one, number) => { one.dataset.number = number; })"
-"""Give each control a number, so that it is found again although parts of the page are renewed."""
-WAIT = 10
+SETTLED = "() => !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling')"
+"""No part of the page is about to be renewed."""
+WAIT = 30
 """Seconds to wait for an effect."""
+MOST_PAGES, MOST_BUTTONS = 150, 60
+"""How many pages a reader looks at, and how many buttons of a page."""
+
+
+Kind = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class Control:
     """A link or a button.
 
-    :ivar number: its place among the `CONTROLS` of its page
+    :ivar number: its place on the page that the browser shows
+    :ivar page: the path of the page
     :ivar key: what it does, as in `EFFECTS`; ``link ...`` for a link, ``get ...`` for a form that only reads
-    :ivar place: the list in which it stands, and whether it is a row's, so that each is pressed
+    :ivar kinds: the page's endpoint, the key, and a button's list or an argument of a link, for each argument
+    :ivar leaves: whether another page follows
     :ivar url: where a link leads
     """
 
     number: int
-    key: str
-    place: str
+    page: str
     words: str
+    key: str
+    kinds: frozenset[Kind]
+    leaves: bool = False
     url: str | None = None
-
-    @property
-    def kind(self) -> tuple[str, str]:
-        return (self.key, self.place)
 
 
 def make_world() -> dict[str, Any]:
@@ -184,20 +204,31 @@ def _make_world() -> dict[str, Any]:
     return made
 
 
-class Reader:
-    """Somebody who follows each kind of link, and presses each kind of button once."""
+MOVED = """
+UPDATE freshness_check SET moved_to = :to WHERE host = 'data.example.org' AND moved_to IS NULL"""
+"""All broken links of a server have moved."""
 
-    def __init__(self, tab: Any, role: str, adapter: Any, pressed: set[tuple[str, str]]) -> None:
+
+class Reader:
+    """Somebody who follows each kind of link and presses each kind of button.
+
+    :param works: the kinds that another reader has seen work: of these, this one tries one for each key
+    """
+
+    def __init__(self, tab: Any, role: str, adapter: Any, works: set[Kind]) -> None:
         self.tab = tab
         self.role = role
         self.adapter = adapter
-        self.pressed = pressed
-        """The kinds of buttons that others have pressed."""
-        self.seen: set[tuple[str, str]] = set()
+        self.works = works
+        self.tried: set[Kind] = set()
+        self.broken: set[tuple[str, frozenset[Kind]]] = set()
+        """Kinds that do not work, with the page: they are tried on each."""
         self.found: set[str] = set()
+        self.statuses: dict[str, int] = {}
         self.later: list[tuple[str, Control]] = []
         self.problems: list[str] = []
         self.bad: list[str] = []
+        tab.set_default_timeout(1000 * WAIT)
         tab.on("response", self._note)
 
     def _note(self, response: Any) -> None:
@@ -206,113 +237,135 @@ class Reader:
 
     def read(self, pages: list[str]) -> None:
         """Look at pages and at all that they lead to."""
-        for path in pages:
-            self.look_at(path)
+        waiting = deque(pages)
+        for _ in range(MOST_PAGES):
+            if waiting:
+                waiting += self.look_at(waiting.popleft())
+        if waiting:
+            self.problems.append(f"{self.role}: {len(waiting)} more pages than {MOST_PAGES}")
         for path, control in self.later:
-            self.tab.goto(path)
-            found = [one for one in self.controls() if one.key == control.key]
-            if found:
-                self.press(found[0], path)
+            self.tab.goto(path, wait_until="domcontentloaded")
+            for one in self.controls():
+                if one.kinds == control.kinds:
+                    self.press(one)
+                    break
 
-    def look_at(self, path: str) -> None:
-        """Open a page without a browser, press its new buttons in the browser, and follow its new links."""
+    def look_at(self, path: str) -> list[str]:
+        """Open a page without a browser, press its new buttons in the browser, and follow its new links.
+
+        :returns: pages of a kind that is new
+        """
         answer = self.tab.request.get(path)
         is_page = answer.headers.get("content-type", "").startswith("text/html")
         if answer.status >= 400 or not is_page or urlsplit(answer.url).path == "/user/login":
-            return
-        found = self.fresh(self.controls_of(answer.text(), answer.url))
-        if any(one.url is None for one in found):
-            self.tab.goto(path)
-            self.press_all(path)
-            # What was done may have added links.
-            found += self.fresh(self.controls())
-        links = [one for one in found if one.url is not None]
-        for one in links:
-            self.seen.add(one.kind)
-            self.follow(one, path)
-        for one in links:
-            if one.key.startswith(("link freshness", "link harvest")):
-                self.look_at(str(one.url))
+            return []
+        links = self.new_of(self.controls(answer.text(), answer.url))
+        if any(one.url is None for one in links):
+            links = self.press_all(path)
+        return [str(one.url) for one in links if self.leads_to_new_page(one)]
 
-    def press_all(self, path: str) -> None:
-        """Press each new button that the browser shows, and what appears then."""
-        while new := [one for one in self.fresh(self.controls()) if one.url is None]:
-            self.seen.add(new[0].kind)
-            if new[0].key in LAST:
-                self.found.add(new[0].key)
-                self.later.append((path, new[0]))
-                continue
-            self.press(new[0], path)
-            self.press_all(path)
-            self.tab.goto(path)
+    def press_all(self, path: str) -> list[Control]:
+        """Press each new button that the browser shows, and what appears then; return the new links."""
+        model.Session.execute(sa.text(CALM))
+        model.Session.commit()
+        links: dict[frozenset[Kind], Control] = {}
+        self.tab.goto(path, wait_until="domcontentloaded")
+        is_anew = True
+        for _ in range(MOST_BUTTONS):
+            new = self.new_of(self.controls())
+            links |= {one.kinds: one for one in new if one.url is not None}
+            buttons = [one for one in new if one.url is None]
+            if not buttons and is_anew:
+                return list(links.values())
+            is_anew = not buttons
+            if is_anew:
+                self.tab.goto(path, wait_until="domcontentloaded")
+            elif buttons[0].key in LAST:
+                self.later.append((path, buttons[0]))
+                self.tried |= buttons[0].kinds
+            else:
+                self.press(buttons[0])
+        self.problems.append(f"{self.role}, {path}: more than {MOST_BUTTONS} buttons")
+        return list(links.values())
 
-    def fresh(self, controls: list[Control]) -> list[Control]:
+    def new_of(self, controls: list[Control]) -> list[Control]:
         """Return one control of each kind that was not tried yet."""
-        new = [one for one in controls if one.kind not in self.seen and not self.is_known(one)]
-        return list({one.kind: one for one in reversed(new)}.values())[::-1]
+        new: list[Control] = []
+        kinds = self.tried.copy()
+        for one in controls:
+            is_known = one.kinds <= self.works and one.key in self.found
+            if not is_known and not one.kinds <= kinds and (one.page, one.kinds) not in self.broken:
+                new.append(one)
+                kinds |= one.kinds
+        return new
 
-    def is_known(self, control: Control) -> bool:
-        """Decide whether somebody has pressed a button at this place, and this reader at another one."""
-        return control.kind in self.pressed and control.key in self.found
+    def leads_to_new_page(self, link: Control) -> bool:
+        """Ask for the page or file of a link; return whether it is a kind of our pages that was not seen yet."""
+        url = str(link.url)
+        groups = {f"{link.key} {kind[2]}" for kind in link.kinds if kind[2].startswith("group=")}
+        is_new = not {link.key, *groups} <= self.found
+        self.found |= groups
+        if url not in self.statuses:
+            self.statuses[url] = self.tab.request.get(url, max_redirects=5).status
+        self.found.add(link.key)
+        is_there = self.statuses[url] < 400 or link.key in WITHOUT_FILES
+        self.note(link, [] if is_there else [f"{self.statuses[url]} from {url}"])
+        return is_new and link.key.startswith(("link freshness", "link harvest"))
 
-    def follow(self, link: Control, path: str) -> None:
-        """Ask for the page or file of a link."""
-        answer = self.tab.request.get(link.url, max_redirects=5)
-        if answer.status >= 400 and link.key not in WITHOUT_FILES:
-            self.problem(f"{answer.status} from {link.url}", link, path)
+    def press(self, control: Control) -> None:
+        """Press a button, and note what it did not do as it should."""
+        self.bad.clear()
+        try:
+            said = self.complaints(control)
+        except self.tab_error() as error:
+            said = str(error).splitlines()[:1]
+        if said is not None:
+            self.note(control, [*self.bad, *said])
 
-    def press(self, control: Control, path: str) -> None:
-        """Press a button if it can be seen, and see whether it did what it should."""
+    def note(self, control: Control, said: list[str]) -> None:
+        """Note whether a control works; what was said about it if not."""
+        if said:
+            about = f"{self.role}, {control.page}: “{control.words}” ({control.key})"
+            self.problems += [f"{about} {words}" for words in said]
+            self.broken.add((control.page, control.kinds))
+        else:
+            self.tried |= control.kinds
+            self.works |= control.kinds
+
+    def complaints(self, control: Control) -> list[str] | None:
+        """Press a button; return what it did not do, and the errors that the page shows then.
+
+        :returns: None if the page has renewed the button in the meantime
+        """
         tab = self.tab
         look = control.key.startswith(("button ", "get "))
         effect = (lambda tab: tab.evaluate(LOOK)) if look else EFFECTS.get(control.key)
         if effect is None:
-            self.problem("is no row of EFFECTS", control, path)
-            return
-        self.bad.clear()
+            return ["is no row of EFFECTS"]
         # No check of the same links waits already.
         jobs.get_queue().empty()
-        if control.key.endswith("confirm"):
-            # A second confirmation at once counts as a double click.
-            model.Session.execute(sa.text(EARLIER))
-            model.Session.commit()
         element = tab.locator(f"[data-number='{control.number}']")
         if element.count() == 0:
-            # The page has renewed a part of itself, where the button is found again.
-            self.seen.discard(control.kind)
-            return
-        element.evaluate(PREPARE, [FILLED, len(self.seen)])
-        tab.wait_for_load_state()
-        try:
-            element.wait_for(state="visible", timeout=1000)
-        except self.tab_error():
-            return
+            return None
+        element.evaluate(PREPARE, [FILLED, len(self.tried)])
+        element.wait_for(state="visible")
         self.found.add(control.key)
         before = effect(tab)
         if control.key == ASKING:
             # CKAN's scripts begin when its translations have come.
             tab.wait_for_load_state("networkidle")
-        element.click()
-        if control.key == ASKING:
-            tab.locator(".modal.show .btn-primary").click()
+            element.click()
+            element = tab.locator(".modal.show .btn-primary")
+        leave = tab.expect_navigation if control.leaves else lambda **options: nullcontext()
+        with leave(wait_until="domcontentloaded"):
+            element.click()
         end = time.monotonic() + WAIT
-        while (after := self.value(effect)) == before and time.monotonic() < end and not self.bad:
+        while (after := effect(tab)) == before and time.monotonic() < end and not self.bad:
             tab.wait_for_timeout(30)
-        tab.wait_for_load_state()
-        if self.bad:
-            self.problem(", ".join(self.bad), control, path)
-        elif after == before:
-            self.problem("has no effect", control, path)
-        for said in tab.locator(".alert-danger, [role=alert]").all_inner_texts():
-            self.problem(f"says: {said.strip()}", control, path)
-
-    def value(self, effect: Callable[[Any], object]) -> object:
-        """Return the value of an effect; a page may be left while it is read."""
-        try:
-            return effect(self.tab)
-        except self.tab_error():
-            self.tab.wait_for_load_state()
-            return effect(self.tab)
+        tab.wait_for_function(SETTLED)
+        nothing = ["has no effect"] if after == before and not self.bad else []
+        said = tab.locator(".alert-danger, [role=alert]").all_inner_texts()
+        return nothing + [f"says: {words.strip()}" for words in said]
 
     @staticmethod
     def tab_error() -> type[Exception]:
@@ -320,74 +373,65 @@ class Reader:
 
         return Error
 
-    def problem(self, words: str, control: Control, path: str) -> None:
-        """Note that something is wrong with a control."""
-        self.problems.append(f"{self.role}, {path}: “{control.words}” ({control.key}) {words}")
-
-    def controls(self) -> list[Control]:
-        """Return the controls of the page that the browser shows."""
-        self.tab.evaluate(NUMBER, CONTROLS)
-        return self.controls_of(self.tab.content(), self.tab.url)
-
-    def controls_of(self, html: str, url: str) -> list[Control]:
-        """Return the links and buttons in our parts of a page."""
-        soup = BeautifulSoup(html, "html.parser")
+    def controls(self, html: str | None = None, url: str | None = None) -> list[Control]:
+        """Return the links and buttons in our parts of a page; without a text, of that in the browser."""
+        url = url or self.tab.url
         endpoint = self.endpoint("GET", url)[0]
-        scope = f"{OF_PAGE}, {OF_OTHERS}" if endpoint.startswith(OURS) else OF_OTHERS
-        ours = {id(one) for part in soup.select(scope) for one in part.select(CONTROLS)}
-        made = []
-        for number, one in enumerate(soup.select(CONTROLS)):
-            if id(one) in ours and not one.has_attr("disabled") and not one.find_parent(is_of_ckan):
-                control = self.control(int(str(one.get("data-number", str(number)))), one, url)
-                if control is not None:
-                    made.append(control)
-        return made
+        ours = f"{OF_PAGE}, {OF_OTHERS}" if endpoint.startswith(OURS) else OF_OTHERS
+        made = (self.control(one, endpoint, url) for one in self.tab.evaluate(READ, [html, ours]))
+        return [one for one in made if one is not None]
 
-    def control(self, number: int, one: Tag, page: str) -> Control | None:
+    def control(self, one: dict[str, Any], page: str, url: str) -> Control | None:
         """Return what a link or a button does; None if it leads to another site or only closes something."""
-        words = " ".join(one.get_text(" ").split())[:60]
-        opens = one.get("popovertarget") or (
-            one.get("data-bs-toggle") and one.get("data-bs-target")
-        )
-        if opens:
-            return Control(number, f"button {str(opens).lstrip('#').partition('-')[0]}", "", words)
-        if one.name == "a":
-            return self.link(number, one, words, page)
-        form, htmx = one.find_parent("form"), one.get("hx-post")
-        if one.get("type") == "button" and htmx is None:
+        if one["href"] is not None and not one["opens"]:
+            return self.link(one, page, url)
+        form, place, leaves = one["form"], "", False
+        if one["opens"]:
+            key = f"button {one['opens'].lstrip('#').partition('-')[0]}"
+        elif one["fills"]:
+            key = "button fill"
+        elif one["type"] == "button" and not one["post"]:
             return None
-        if form is None:
-            raise AssertionError(f"{page}: the button “{words}” belongs to no form")
-        method = "POST" if htmx else str(form.get("method", "get")).upper()
-        name, _ = self.endpoint(method, str(htmx or form.get("action") or urlsplit(page).path))
-        if method == "GET":
-            return Control(number, f"get {name}", "", words)
-        if form.select_one("[name=withdraw]"):
-            return Control(number, f"{name} withdraw", "", words)
-        if one.get("name") != "do":
-            return Control(number, name, "", words)
-        # A task's row has more buttons than a table's.
-        listed = form.select_one("[name=list]")
-        place = str(listed["value"]) if listed else ""
-        place = f"{place if place.startswith('mine') else 'table'} {'row' if htmx else ''}"
-        return Control(number, f"{name} {str(one['value']).partition(':')[0]}", place, words)
+        elif form is None:
+            raise AssertionError(f"{url}: the button “{one['words']}” belongs to no form")
+        else:
+            method = "post" if one["post"] else form["method"]
+            address = one["post"] or form["action"] or urlsplit(url).path
+            key, leaves = self.endpoint(method.upper(), address)[0], not one["post"]
+            if method == "get":
+                key = f"get {key}"
+            elif form["withdraws"]:
+                key = f"{key} withdraw"
+            elif one["name"] == "do":
+                # A task's row has more buttons than a table's.
+                place = form["list"] if form["list"].startswith("mine") else "table"
+                place = f"{place} {'row' if one['post'] else ''}"
+                key = f"{key} {one['value'].partition(':')[0]}"
+        return self.made(one, url, key, {(page, key, place)}, leaves=leaves)
 
-    def link(self, number: int, one: Tag, words: str, page: str) -> Control | None:
+    def link(self, one: dict[str, Any], page: str, url: str) -> Control | None:
         """Return where a link leads; None if to another site, to a place on its page or to a mail program."""
-        href = str(one["href"])
+        href = one["href"]
         parts = urlsplit(href)
-        is_here = parts.netloc in ("", urlsplit(page).netloc) and parts.scheme in ("", "http")
+        is_here = parts.netloc in ("", urlsplit(url).netloc) and parts.scheme in ("", "http")
         if href.startswith("#") or not is_here:
             return None
-        asks = one.get("data-module") == "confirm-action"
-        name, table = self.endpoint("POST" if asks else "GET", href)
-        if asks or name in ACTING:
-            return Control(number, name, "", words)
-        query = " ".join(
-            f"group={value}" if key == "group" else key
-            for key, value in sorted(parse_qsl(parts.query))
-        )
-        return Control(number, f"link {name}", query or table, words, href)
+        name, table = self.endpoint("POST" if one["asks"] else "GET", href)
+        if one["asks"] or name in ACTING:
+            return self.made(one, url, name, {(page, name, "")}, leaves=True)
+        key = f"link {name}"
+        arguments = [
+            f"group={value}" if argument == "group" else argument
+            for argument, value in parse_qsl(parts.query)
+        ]
+        kinds = {(page, key, argument) for argument in arguments or [table]}
+        return self.made(one, url, key, kinds, url=href)
+
+    @staticmethod
+    def made(one: dict[str, Any], page: str, key: str, kinds: set[Kind], **more: Any) -> Control:
+        """Return a control of a page."""
+        path = urlsplit(page).path
+        return Control(one["number"], path, one["words"], key, frozenset(kinds), **more)
 
     def endpoint(self, method: str, url: str) -> tuple[str, str]:
         """Return the endpoint of an address, and the table that it shows if it shows one."""
@@ -395,13 +439,8 @@ class Reader:
         try:
             endpoint, values = self.adapter.match(path, method=method)
         except HTTPException:
-            return "", path
+            return path, ""
         return endpoint, str(values["name"]) if endpoint == "freshness.table" else ""
-
-
-def is_of_ckan(part: Tag) -> bool:
-    """Decide whether CKAN has added a part of a form."""
-    return bool({"slug-preview", "editor-info-block", "popover"} & set(part.get("class") or ()))
 
 
 @contextmanager
@@ -436,19 +475,21 @@ def kept_site() -> Iterator[Callable[[], None]]:
 def test_every_button(chromium: Any, site: str, app: Any, world: dict[str, Any]) -> None:
     problems: list[str] = []
     found: set[str] = set()
-    pressed: set[tuple[str, str]] = set()
+    works: set[Kind] = set()
     adapter = app.flask_app.url_map.bind("127.0.0.1")
     paths = [page.path.format(**world["ids"]) for page in PAGES]
-    with kept_site() as bring_back:
+    with kept_site() as bring_back, FileServer(address="127.0.0.2") as server:
         for role in ROLES:
             bring_back()
+            model.Session.execute(sa.text(MOVED), {"to": f"{server.url}/moved.csv"})
+            model.Session.commit()
             with opened_tab(chromium, site) as tab:
                 if role in world["tokens"]:
                     tab.context.set_extra_http_headers({"Authorization": world["tokens"][role]})
-                reader = Reader(tab, role, adapter, pressed)
+                reader = Reader(tab, role, adapter, works.copy())
                 reader.read(paths)
             problems += reader.problems
             found |= reader.found
-            pressed |= reader.seen
+            works |= reader.works
+    problems += [f"no page shows {key}" for key in sorted(set(EFFECTS) - found)]
     assert "\n".join(problems) == ""
-    assert set(EFFECTS) - found <= SELDOM_SHOWN
