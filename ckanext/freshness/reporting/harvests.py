@@ -232,7 +232,8 @@ def in_trouble(listed: Iterable[Row]) -> list[Row]:
         # A site without ckanext-harvest has no tables of jobs.
         return []
     last = {job.source_id: job for job in jobs([row["id"] for row in found], 1, errors=1)}
-    return [{**row, "job": last[row["id"]]} for row in found]
+    # A source that was cleared has no job: its datasets are deleted already.
+    return [{**row, "job": last[row["id"]]} for row in found if row["id"] in last]
 
 
 def datasets_of(source_id: str) -> list[Row]:

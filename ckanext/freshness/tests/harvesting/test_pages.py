@@ -11,8 +11,9 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter.core import job_from_id
+from ckanext.freshness.ckan_adapter.core import job_from_id, model
 from ckanext.freshness.harvesting import holds, preview
+from ckanext.freshness.model import HarvestHold
 from ckanext.freshness.reporting import harvests
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.harvested_site import (
@@ -149,10 +150,22 @@ def test_clearing_names_what_goes_and_asks_first(app: Any, world: HarvestedSite)
     assert keep["href"] == admin(source)
     Browser(app, world.stranger).post(path(source, "clear"), status=403)
     assert len(harvests.datasets_of(source.source["id"])) == 2
+    held = [{"guid": "a", "url": "", "package_id": None, "reason": "", "released": None}]
+    model.Session.add(
+        HarvestHold(
+            source_id=source.source["id"],
+            job_id="a",
+            held_at=datetime(2026, 1, 1),
+            reason="",
+            held=held,
+        )
+    )
+    model.Session.commit()
     done = sysadmin.post(path(source, "clear"))
     assert "All datasets and jobs of this source were deleted." in words(done)
     assert harvests.datasets_of(source.source["id"]) == []
     assert "This source has not been harvested yet" in words(done)
+    assert path(source, "held") not in hrefs(sysadmin.get("/harvest/"), "#freshness-attention a")
 
 
 # Held deletions
