@@ -300,7 +300,7 @@ class Reader:
         return new
 
     def leads_to_new_page(self, link: Control) -> bool:
-        """Ask for the page or file of a link; return whether it is a kind of our pages that was not seen yet."""
+        """Ask for the page or file of a link; return whether it is a kind of our pages not seen yet."""
         url = str(link.url)
         groups = {f"{link.key} {kind[2]}" for kind in link.kinds if kind[2].startswith("group=")}
         is_new = not {link.key, *groups} <= self.found
