@@ -50,6 +50,7 @@ def test_an_address_is_tested_in_the_form_and_a_redirect_fills_the_field(
         page.goto(f"/dataset/tested/resource/{made['resources'][0]['id']}/edit")
         page.get_by_role("button", name="Test this link").click()
         page.get_by_text("The link works.").wait_for()
+        page.wait_for_function("() => !document.querySelector('.htmx-request')")
         page.get_by_role("button", name="Use this address").click()
         assert page.locator("#resource-edit [name=url]").input_value() == f"{server.url}/new.csv"
         page.locator("#resource-edit [name=url]").fill("http://old.invalid/")
