@@ -274,6 +274,9 @@ class _Classifier:
         owner, sighting = change.known or change.adopted, change.sighting
         if owner is None or sighting is None or sighting.contents is None:
             return change
+        if owner.object_id is None:
+            # Without an object, nothing could remember since when it waits: it would wait for ever.
+            return change
         may_be_cut = sighting.may_be_cut or not containers.left_out <= self._decided
         since = owner.incomplete_since or self._now
         until = since + LEFT_OUT_AFTER

@@ -292,3 +292,19 @@ def test_a_dataset_that_is_cut_is_not_adopted(server: CatalogueServer) -> None:
     second.run()
     after = second.datasets()[server.iri(LAST)]
     assert after["id"] == before["id"] and after["resources"] == []
+
+
+@pytest.mark.usefixtures("clean_site")
+def test_a_dataset_without_history_does_not_wait(server: CatalogueServer) -> None:
+    """After the history of a source was cleared, nothing remembers since when a dataset waits."""
+    harvest = add_source(server.source_url, source_type="dcat_catalog")
+    harvest.run()
+    before = harvest.datasets()[server.iri(LAST)]
+    call_action("harvest_source_job_history_clear", {"user": sysadmin()}, id=harvest.source["id"])
+    server.faults["/catalog"] = Body(half(server))
+    harvest.run()
+    assert len(harvest.current()) == int(LAST) + 1
+    del server.faults["/catalog"]
+    harvest.run()
+    after = stored(before["id"])["resources"]
+    assert [one["id"] for one in after] == [one["id"] for one in before["resources"]]
