@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 from rdflib import Graph
 from rdflib.term import Node
@@ -437,7 +437,10 @@ class CatalogueCrawl:
         """Return whether a dataset's own URL describes it.
 
         The URL may have a page for people only. CKANs with ckanext-dcat have the RDF of a dataset beside it.
+        A URL within a list that was read has no document of its own.
         """
+        if urldefrag(url).url in self._met():
+            return ReadOutcome.MALFORMED
         outcome = ReadOutcome.FAILED
         for address in (url, f"{url}{self._suffix()}"):
             try:

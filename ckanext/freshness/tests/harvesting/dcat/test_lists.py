@@ -675,3 +675,16 @@ def test_another_catalogue_with_the_same_numbers(
     job = site.job()
     assert job.of(DELETED) == set() and job.brake and len(job.of(NEW)) == count
     assert before.items() < titles(site).items()
+
+
+def test_a_list_is_not_read_again_for_each_record_within_it(
+    server: Documents, site: CatalogueSite
+) -> None:
+    """The IRIs of its datasets differ in their fragments: none has a document of its own."""
+    described = '<> dcat:dataset <BASE/c#{0}> . <BASE/c#{0}> a dcat:Dataset ; dct:title "D {0}" .\n'
+    server.pages("".join(map(described.format, range(30))))
+    site.job()
+    server.pages("".join(map(described.format, range(20))))
+    server.reset()
+    assert site.job().of(DELETED) == set()
+    assert server.count("") < 10
