@@ -97,10 +97,9 @@ class Crawl:
             await self._catalogs.read_again()
             await self._read_datasets()
         missing = self._missing()
-        await self._ask(missing)
-        there = self._there | {
-            url for url in self._listing.urls() if self._known_as(url) is not None
-        }
+        known = {url for url in self._listing.urls() if self._known_as(url) is not None}
+        await self._ask(missing, known)
+        there = self._there | known
         self._catalogs.prove(there, is_missing=self._is_missing(missing), is_unlisted=bool(missing))
         for record in missing:
             if (outcome := self._answers.get(record.url)) is not None:
@@ -123,18 +122,19 @@ class Crawl:
         """Return whether a record is missing, unless its own URL says that it is gone."""
         return any(self._answers.get(one.url) is not ReadOutcome.GONE for one in records)
 
-    async def _ask(self, missing: Iterable[KnownRecord]) -> None:
-        """Request the own URLs of records that no list has."""
+    async def _ask(self, missing: Iterable[KnownRecord], listed: set[str]) -> None:
+        """Request the own URLs of records that no list has.
+
+        :param listed: the listed URLs of current records.
+        """
         left_out = [record for record in missing if record.url not in self._answers]
-        listed = sorted(url for url in self._listing.urls() if self._known_as(url) is not None)
-        # If no listed record answers, nor do the missing ones say anything.
-        there = [url for url in listed if url in self._there]
         self._answers |= await ask_left_out(
             left_out,
             self._ask_one,
             concurrency=self._options.concurrency,
             most=self._options.max_deletions,
-            listed=there or listed,
+            # If no listed record answers, nor do the missing ones say anything.
+            listed=sorted(listed & self._there or listed),
         )
 
     async def _ask_one(self, url: str) -> ReadOutcome:
