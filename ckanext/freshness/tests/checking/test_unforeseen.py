@@ -20,7 +20,7 @@ from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outc
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.copies.store import StagedBody
-from ckanext.freshness.tests.servers.raw import RawServer
+from ckanext.freshness.tests.servers.raw import RawServer, answering
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, lookup
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
@@ -63,15 +63,9 @@ EXPECTED = {
 }
 
 
-async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    head = await reader.readuntil(b"\r\n\r\n")
-    writer.write(ANSWERS[head.split()[1].decode().strip("/")])
-    await writer.drain()
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[RawServer]:
-    with RawServer(speak) as running:
+    with RawServer(answering(ANSWERS)) as running:
         yield running
 
 

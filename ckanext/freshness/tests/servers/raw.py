@@ -10,7 +10,7 @@ import concurrent.futures
 import contextlib
 import ssl
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
 Speak = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 _THREAD_TIMEOUT = 10.0
+
+
+def answering(answers: Mapping[str, bytes]) -> Speak:
+    """Return a function that answers a request with the bytes under its path, without the first slash."""
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        writer.write(answers[head.split()[1].decode().strip("/")])
+        await writer.drain()
+
+    return speak
 
 
 class RawServer:

@@ -11,7 +11,7 @@ import pytest
 
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.tests.checking import test_unforeseen as checks
-from ckanext.freshness.tests.servers.raw import RawServer
+from ckanext.freshness.tests.servers.raw import RawServer, answering
 from ckanext.freshness_iati.iati_check import IatiCheckResult, IatiTools, KnownFile, check_files
 from ckanext.freshness_iati.rules import FileState, IatiOutcome
 from ckanext.freshness_iati.tests.servers.iati_files import ACTIVITIES
@@ -32,15 +32,9 @@ EXPECTED = {
 }
 
 
-async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    head = await reader.readuntil(b"\r\n\r\n")
-    writer.write(ANSWERS[head.split()[1].decode().strip("/")])
-    await writer.drain()
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[RawServer]:
-    with RawServer(speak) as running:
+    with RawServer(answering(ANSWERS)) as running:
         yield running
 
 
