@@ -71,7 +71,7 @@ def meaning_of_text(
 ) -> Meaning:
     """Decide whether a text reports an error: ``FAILED``; ``CANNOT_TELL``, if it may; else ``WORKS``.
 
-    :param text: of a file of which all is known, without blanks at its ends
+    :param text: the whole file, without leading and trailing blanks
     :param size: of the file, in bytes
     :param words: of the promised formats
     :param last: the outline of the last good file; None if there was none
@@ -126,7 +126,8 @@ def _reports_error(found: dict[str, object], *, is_list: bool, is_other: bool) -
     """Return whether an object has an error, and no data.
 
     :param is_list: whether it is the only one of a list, where a message is data
-    :param is_other: whether the last good file had other names: then what stands beside an error is no data
+    :param is_other: whether the last good file had other names. Then lists and objects beside an error are
+        not data
     """
     if any(_BAD_STATE.fullmatch(str(found.get(name)).lower()) for name in _STATES):
         return True

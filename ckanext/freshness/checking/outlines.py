@@ -51,7 +51,7 @@ class Outline(NamedTuple):
 def outline_of(text: str, size: int) -> Outline:
     """Return the outline of a file.
 
-    :param text: the beginning of the file, without blanks before it; empty if it is no text
+    :param text: the beginning of the file, without leading blanks; empty if the file is not text
     :param size: of the file, in bytes
     """
     names = list(dict.fromkeys(_names(text)))[:_MOST_NAMES]
@@ -89,7 +89,7 @@ def _keys(text: str) -> list[str]:
 
 
 def _header_names(text: str) -> list[str]:
-    """Return the names of the columns of delimited text; none if the first record is no header."""
+    """Return the names of the columns of delimited text; an empty list if it has no header."""
     lines = _lines(text)
     header = _first_record(lines)
     if header is None:

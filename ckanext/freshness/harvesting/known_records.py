@@ -100,7 +100,7 @@ def inherited_records(source_id: str) -> dict[str, KnownRecord]:
     """Return, by URL, the records that a source without records of its own continues.
 
     They are those of a deleted source with the same type, URL, configuration and organization: the source was
-    made anew. All of them count as current, also those that cannot be read now or are no longer listed.
+    made anew. All of them count as current, even if they cannot be read now or are no longer listed.
     """
     if count_current(source_id):
         return {}

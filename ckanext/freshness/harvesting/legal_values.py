@@ -99,7 +99,7 @@ def read_json(body: bytes, object_hook: Callable[[dict[str, Any]], Any] | None =
     None, if Python cannot read the whole.
 
     :param object_hook: see :func:`json.loads`.
-    :raises ValueError: it is no JSON.
+    :raises ValueError: the bytes are not JSON.
     :raises RecursionError: it is nested too deeply, and not in UTF-8.
     """
     read = partial(

@@ -270,7 +270,7 @@ class _Classifier:
             self._observer.answered(before)
 
     def _unless_cut(self, change: RecordChange, containers: Containers) -> RecordChange:
-        """Return a change; or that the record is unchanged, while what it lacks may have been cut off."""
+        """Return the change, or an unchanged record in its place while what it lacks may be cut off."""
         owner, sighting = change.known or change.adopted, change.sighting
         if owner is None or sighting is None or sighting.contents is None:
             return change

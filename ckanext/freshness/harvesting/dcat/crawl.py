@@ -338,7 +338,7 @@ class CatalogueCrawl:
     def _moved(self, identity: str, found: _Dataset) -> KnownRecord | None:
         """Return the record that a dataset was before the catalogue's URL was edited.
 
-        It has the same title, and the same path or identifier, and its list is no longer read.
+        That record has the same title and the same path or identifier, and its own list is not read any more.
         """
         if self._by_title is None:
             met = self._met()
@@ -466,7 +466,7 @@ class CatalogueCrawl:
     def _doubt(self, left_out: Collection[KnownRecord]) -> None:
         """Note the records whose descriptions are missing, or a part of them: the lists may be cut.
 
-        That is nothing new for those that an earlier job found absent, or that nobody can recognise.
+        Records that an earlier job found absent, or that nobody can recognise, raise no doubt.
         """
         broken = [*self._only_named(), *(one for one, found in self._found.items() if found.error)]
         listed = self._containers.listed
