@@ -71,6 +71,7 @@ def test_three_clicks_approve_held_deletions_and_one_undoes_it(
     clicks = Clicks()
     editor.goto("/harvest/")
     clicks.on(editor.get_by_role("link", name=f"{HELD} datasets would be deleted"))
+    editor.locator(".fr-two > li").first.wait_for()
     # The last line of the left column, too.
     lines = "[...document.querySelectorAll('.fr-two > li')].map(one => getComputedStyle(one).borderBottomWidth)"
     assert set(editor.evaluate(lines)) == {"1px"}
