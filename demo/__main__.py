@@ -93,7 +93,7 @@ class Demo:
         """The numbers of records of each source's last job."""
         self._is_started = False
         with step("Opening CKAN"):
-            self._site = Site(os.environ["CKAN_INI"])
+            self._site = Site(os.environ["CKAN_INI"], children.folder / "demo.log")
 
     def _kept(self, name: str, value: Any) -> Any:
         """Return a value of the state, which is set if it is not there."""
@@ -275,7 +275,14 @@ class Demo:
             if not self._is_started:
                 self._start()
             self._wait_for_web()
-        say(_WHAT_TO_SEE.format(base=self._base, password=self._password, source=self._name))
+        say(
+            _WHAT_TO_SEE.format(
+                base=self._base,
+                password=self._password,
+                source=self._name,
+                logs=self._children.folder,
+            )
+        )
         next_run = time.monotonic() + RUN_EVERY
         while True:
             self._children.check()
@@ -331,6 +338,7 @@ What to look at
     {{base}}/organization/{HUB}    of a CKAN portal, and of this site's own
     {{base}}{CATALOGUE}
 
+Logs of all processes are in {{logs}}
 Ctrl-C stops everything."""
 
 

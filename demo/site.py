@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +16,7 @@ from ckan.config.middleware import make_app
 from ckan.plugins import toolkit as tk
 from ckanext.harvest.model import HarvestJob, HarvestObject
 
+from ckanext.freshness.ckan_adapter.database import missing_tables
 from demo.datasets import DemoDataset
 from stack.messages import StackError
 
@@ -29,8 +32,21 @@ COUNTS = ("added", "updated", "not modified", "deleted", "errored")
 class Site:
     """Actions on the site, by the site user."""
 
-    def __init__(self, ini: str) -> None:
-        self._app = make_app(load_config(ini))
+    def __init__(self, ini: str, log: Path) -> None:
+        """
+        :param log: the file for what CKAN logs in this process.
+        :raises StackError: the tables are those of another version
+        """
+        config = load_config(ini)
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, logging.StreamHandler):
+                handler.setStream(log.open("w"))
+        self._app = make_app(config)
+        if missing_tables():
+            raise StackError(
+                "The demo's data were made by another version of ckanext-freshness. Remove what ./dev has made "
+                "with ./dev clean, and start the demo again."
+            )
         self._user = self._call("get_site_user")["name"]
 
     def ensure_people(self, password: str) -> None:
