@@ -1,4 +1,4 @@
-"""Broken links by server and reason, and repairs: where the file of a broken link may be now.
+"""Broken links by server, and repairs: where the file of a broken link may be now.
 
 The reasons come from links that the user may see: those of private datasets of others tell nothing.
 """
@@ -160,25 +160,25 @@ def read(request: TableRequest) -> tuple[list[dict[str, Any]], bool]:
 
 
 def grouped(links: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return links by server and reason, the largest group first.
+    """Return links by server, the largest group first.
 
     :param links: rows of the table of broken links
-    :returns: groups, each with its ``host``, its ``problem`` and its ``extent`` in sentences, and its
-        ``links``, those of one dataset together
+    :returns: groups, each with its ``host``; its ``extent`` in sentences; ``problems``, the number of links by
+        reason, the commonest first; and its ``links``, each with its ``problem``, those of one dataset together
     """
-    found: dict[tuple[str, str], list[Row]] = {}
+    found: dict[str, list[Row]] = {}
     for link in links:
-        found.setdefault((link["host"], labels.link_problem(link)), []).append(link)
+        found.setdefault(link["host"], []).append({**link, "problem": labels.link_problem(link)})
     groups: list[dict[str, Any]] = [
         {
             "host": host,
-            "problem": problem,
             "extent": _extent(rows),
+            "problems": dict(Counter(row["problem"] for row in rows).most_common()),
             "links": sorted(rows, key=lambda row: (row["title"].casefold(), row["package_id"])),
         }
-        for (host, problem), rows in found.items()
+        for host, rows in found.items()
     ]
-    return sorted(groups, key=lambda group: (-len(group["links"]), group["host"], group["problem"]))
+    return sorted(groups, key=lambda group: (-len(group["links"]), group["host"]))
 
 
 def _extent(rows: list[Row]) -> str:

@@ -38,7 +38,7 @@ _FIELD = "use:"
 @links.route("/freshness/links/servers")
 @with_error_pages
 def causes() -> ResponseReturnValue:
-    """Show the broken links by server and reason, and to their editors how to mend them."""
+    """Show the broken links by server, and to their editors how to mend them."""
     table, request = table_and_request(report_tables.LINKS.name)
     groups, are_more = link_repairs.read(request)
     number = page_number()
