@@ -6,7 +6,7 @@ Facts that belong to no harvest object have a table of their own.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from ..model import HarvestReport
 from . import known_records
 from .legal_values import clean_all
 from .messages import HarvestMessage, MessageCode, code_of, from_column, to_column
+from .object_writer import ObjectWriter
 from .record import loose_spelling
 from .sources import our_names
 from .survey import Survey, count_unmapped
@@ -89,9 +90,12 @@ def separate_codes(report: dict[str, Any]) -> None:
         error |= {"message": str(message), "message_code": code_of(message)}
 
 
-def keep(source_id: str, job_id: str, found: Survey, warnings: Sequence[str]) -> None:
+def keep(
+    source_id: str, job_id: str, found: Survey, writer: ObjectWriter, warnings: Sequence[str]
+) -> None:
     """Keep what a job found that belongs to no harvest object. No commit.
 
+    :param writer: it wrote the job's objects.
     :param warnings: those about the source itself.
     """
     jobs = sa.select(harvest.JOB.c.id)
@@ -105,6 +109,8 @@ def keep(source_id: str, job_id: str, found: Survey, warnings: Sequence[str]) ->
         sa.insert(_table).values(
             job_id=job_id,
             source_id=source_id,
+            unchanged=writer.unchanged,
+            unchanged_warnings=clean_all(writer.unchanged_warnings),
             drafts=found.drafts,
             warnings=clean_all(list(map(to_column, warnings))),
             not_harvested=not_harvested(found),
@@ -112,11 +118,25 @@ def keep(source_id: str, job_id: str, found: Survey, warnings: Sequence[str]) ->
     )
 
 
+def count_unchanged(jobs: Iterable[dict[str, Any]]) -> None:
+    """Add the number of unchanged records, which have no harvest objects, to the ``stats`` of jobs.
+
+    :param jobs: as ckanext-harvest's actions return them. Those of other harvesters stay as they are.
+    """
+    stats = {job["id"]: job["stats"] for job in jobs if "stats" in job}
+    rows = model.Session.execute(
+        sa.select(_table.c.job_id, _table.c.unchanged).where(_table.c.job_id.in_(stats))
+    )
+    for job_id, unchanged in rows:
+        stats[job_id]["not modified"] += unchanged
+
+
 def of_no_field(job_id: str) -> dict[str, Any]:
     """Return what a job found that belongs to no field of a dataset.
 
     :returns: ``warnings``, a list of dictionaries with ``url`` and ``guid`` of a record and ``messages``,
-        sorted by URL, those about the source itself first; ``warning_count``, the number of all messages;
+        sorted by URL, those about the source itself first, and of unchanged records the first thousand;
+        ``warning_count``, the number of all messages;
         ``drafts``, the number of records and distributions that are listed and were never readable;
         ``source_warnings``, a list of dictionaries with ``message`` and ``message_code``: those about the
         source itself once more; ``not_harvested``, a list of dictionaries with ``kind``, ``count`` and
@@ -126,7 +146,8 @@ def of_no_field(job_id: str) -> dict[str, Any]:
     source = harvest.source_row(harvest.job_row(job_id).source_id)
     is_ours = source.type in our_names()
     row = model.Session.execute(sa.select(_table).where(_table.c.job_id == job_id)).one_or_none()
-    warnings = _warnings(job_id) if is_ours else []
+    unchanged = row.unchanged_warnings if row else []
+    warnings = sorted([*_warnings(job_id), *unchanged], key=_url) if is_ours else []
     about_source = list(map(from_column, row.warnings)) if row else []
     if about_source:
         warnings.insert(
@@ -144,7 +165,7 @@ def of_no_field(job_id: str) -> dict[str, Any]:
 
 
 def _warnings(job_id: str) -> list[dict[str, Any]]:
-    """Return the warnings of the records of a job, sorted by URL."""
+    """Return the warnings of the records of a job that have harvest objects."""
     objects, extras = harvest.OBJECT, harvest.OBJECT_EXTRA
     rows = model.Session.execute(
         sa.select(objects.c.id, objects.c.guid, extras.c.value)
@@ -154,7 +175,7 @@ def _warnings(job_id: str) -> list[dict[str, Any]]:
     urls = known_records.extras_of(
         [row.id for row in rows], extras.c.key.in_(("dataset_url", "catalog_url"))
     )
-    warnings = [
+    return [
         {
             "url": urls[row.id].get("dataset_url") or urls[row.id].get("catalog_url"),
             "guid": row.guid,
@@ -162,7 +183,10 @@ def _warnings(job_id: str) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
-    return sorted(warnings, key=lambda warning: str(warning["url"]))
+
+
+def _url(warning: Mapping[str, Any]) -> str:
+    return str(warning["url"])
 
 
 # Datasets that would be here twice

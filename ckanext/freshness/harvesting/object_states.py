@@ -447,6 +447,17 @@ def report_abort(job_id: str) -> None:
         .execution_options(synchronize_session=False)
     )
     if ended.rowcount:
+        # ckanext-harvest does this when the messages of these objects arrive, and changes the report then.
+        model.Session.execute(
+            sa.update(_object)
+            .where(
+                _object.c.harvest_job_id == job_id,
+                _object.c.state == "ERROR",
+                _object.c.report_status.is_(None),
+            )
+            .values(report_status="errored")
+            .execution_options(synchronize_session=False)
+        )
         words = "The job was aborted. The next job does what this one has not done"
         add_job_error(job_id, HarvestMessage(words, MessageCode.ABORTED))
 

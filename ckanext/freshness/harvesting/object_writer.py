@@ -44,12 +44,16 @@ _extra = harvest.OBJECT_EXTRA
 
 
 class ObjectWriter:
-    """A :class:`.survey.SurveyObserver` that writes a harvest object for each record.
+    """A :class:`.survey.SurveyObserver` that writes a harvest object for each record that is not unchanged.
 
     It writes in batches. No consumer takes an object before :meth:`release`.
+
+    :ivar unchanged: how many records are unchanged
+    :ivar unchanged_warnings: ``url``, ``guid`` and ``messages`` of the first of them that have warnings
     """
 
     BATCH = 200
+    MOST_WARNED = 1000
 
     def __init__(self, job_id: str, source_id: str, now: datetime) -> None:
         self._job_id = job_id
@@ -58,6 +62,8 @@ class ObjectWriter:
         self._objects: list[dict[str, Any]] = []
         self._extras: list[dict[str, Any]] = []
         self._errors: list[dict[str, Any]] = []
+        self.unchanged = 0
+        self.unchanged_warnings: list[dict[str, Any]] = []
         self._to_import: list[str] = []
         """Ids of the objects to import, in the order of writing."""
         self._current_extras: list[tuple[str, str, str | None]] = []
@@ -66,18 +72,14 @@ class ObjectWriter:
     def change(self, change: RecordChange) -> None:
         known, sighting, kind = change.known, change.sighting, change.kind
         contents = sighting.contents if sighting else None
+        warnings = list(sighting.warnings) if sighting else []
         unmapped = json_text(contents.unmapped) if contents and contents.unmapped else None
-        extras = {
-            "dataset_url": change.url if change.catalog_url else None,
-            "catalog_url": change.catalog_url or change.url,
-            "warnings": json_text(list(sighting.warnings))
-            if sighting and sighting.warnings
-            else None,
-        }
         if kind is RecordClass.UNCHANGED:
-            # It is only counted, unless it has warnings.
-            told = extras if extras["warnings"] else {}
-            self._add(change.guid, told, state="COMPLETE", report_status="not modified")
+            self.unchanged += 1
+            if warnings and len(self.unchanged_warnings) < self.MOST_WARNED:
+                self.unchanged_warnings.append(
+                    {"url": change.url, "guid": change.guid, "messages": warnings}
+                )
             if known and known.object_id and sighting:
                 if known.incomplete_since != change.incomplete_since:
                     since = change.incomplete_since
@@ -94,7 +96,10 @@ class ObjectWriter:
             # The release holds until the record is deleted, or listed again.
             self._current_extras.append((known.object_id, "approved", "true"))
         owner = known or change.adopted
-        extras |= {
+        extras = {
+            "dataset_url": change.url if change.catalog_url else None,
+            "catalog_url": change.catalog_url or change.url,
+            "warnings": json_text(warnings) if warnings else None,
             "status": STATUS[kind],
             UNMAPPED: unmapped,
             "content_hash": sighting.seen.content_hash or "" if sighting else None,
@@ -308,21 +313,4 @@ def waiting(job_id: str) -> list[str]:
                 _object.c.harvest_job_id == job_id, _object.c.state == "WAITING"
             )
         ).scalars()
-    )
-
-
-def prune_unchanged(source_id: str, job_id: str) -> None:
-    """Delete the "not modified" objects of a source's earlier jobs. No commit.
-
-    A job's report counts objects, so that each unchanged record needs one. Those of earlier jobs would
-    make the table grow with every job.
-    """
-    model.Session.execute(
-        sa.delete(_object).where(
-            _object.c.harvest_source_id == source_id,
-            _object.c.harvest_job_id != job_id,
-            _object.c.report_status == "not modified",
-            _object.c.current.is_(False),
-            _object.c.content.is_(None),
-        )
     )

@@ -223,7 +223,10 @@ def chained_harvest() -> dict[str, Callable[..., Any]]:
     """Return the wrapped actions of ckanext-harvest, for sites with its plugin."""
     actions: dict[str, Callable[..., Any]] = {
         "harvest_job_abort": harvest_job_abort,
+        "harvest_job_list": harvest_job_list,
         "harvest_job_report": harvest_job_report,
+        "harvest_job_show": harvest_job_show,
+        "harvest_source_show_status": harvest_source_show_status,
         "harvest_jobs_run": harvest_jobs_run,
     }
     if IS_2_12:
@@ -454,3 +457,39 @@ def harvest_job_report(
 # ckanext-harvest registers its action as the auth function of this name, too: it fails for all but sysadmins.
 # CKAN exempts the actions of plugins from its audit of auth functions, but not the actions that wrap them.
 harvest_job_report.auth_audit_exempt = True
+
+
+@tk.chained_action
+@tk.side_effect_free
+def harvest_job_show(
+    original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
+) -> dict[str, Any]:
+    """Count the unchanged records of a job, too."""
+    job: dict[str, Any] = original(context, data_dict)
+    return _counted([job])[0]
+
+
+@tk.chained_action
+@tk.side_effect_free
+def harvest_job_list(
+    original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Count the unchanged records of each job, too."""
+    return _counted(original(context, data_dict))
+
+
+@tk.chained_action
+@tk.side_effect_free
+def harvest_source_show_status(
+    original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
+) -> dict[str, Any]:
+    """Count the unchanged records of a source's last job, too."""
+    status: dict[str, Any] = original(context, data_dict)
+    _counted([status["last_job"]] if status["last_job"] else [])
+    return status
+
+
+def _counted(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if not database.missing_tables():
+        job_report.count_unchanged(jobs)
+    return jobs

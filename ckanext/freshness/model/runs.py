@@ -297,6 +297,12 @@ class HarvestReport(tk.BaseModel):
 
     job_id = Column(UnicodeText, primary_key=True, doc="harvest job")
     source_id = Column(UnicodeText, nullable=False, doc="harvest source")
+    unchanged = Column(Integer, nullable=False, doc="how many records had not changed")
+    unchanged_warnings = Column(
+        JSONB,
+        nullable=False,
+        doc="warnings about the first of these records: a list of {url, guid, messages}",
+    )
     drafts = Column(
         Integer,
         nullable=False,

@@ -19,12 +19,17 @@ _HELD_BY = """(
     SELECT max(CAST(substring(e.message FROM '"count": ([0-9]+)') AS integer)) FROM harvest_gather_error e
     WHERE e.harvest_job_id = j.id AND e.message LIKE '%"code": "deletions held"%')"""
 """SQL: the number of deletions that the job ``j`` put on hold, whatever became of them."""
+_UNCHANGED = """coalesce((SELECT unchanged FROM freshness_harvest_report WHERE job_id = j.id), 0)"""
+"""SQL: how many records the job ``j`` found unchanged."""
+_OF_JOB = "harvest_job_id = j.id AND (state <> 'COMPLETE' OR report_status IS NOT NULL)"
+"""SQL: whether an object is the result of the job ``j``, and not one that it got from a deleted source."""
+_HAS_RECORDS = f"(EXISTS (SELECT FROM harvest_object WHERE {_OF_JOB}) OR {_UNCHANGED} > 0)"
+"""SQL: whether the job ``j`` found any records."""
 _FAILING_SINCE = f"""(
     SELECT min(k.created) FROM harvest_job k
     WHERE k.source_id = s.id AND k.status = 'Finished' AND k.created > coalesce((
         SELECT j.created FROM harvest_job j
-        WHERE j.source_id = s.id AND j.status = 'Finished' AND ({_GATHER_ERRORS} = 0
-            OR EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = j.id))
+        WHERE j.source_id = s.id AND j.status = 'Finished' AND ({_GATHER_ERRORS} = 0 OR {_HAS_RECORDS})
         ORDER BY j.created DESC LIMIT 1), '-infinity'))"""
 """SQL: since when the jobs of the source ``s`` have failed: they had errors, and no records."""
 LAST_JOBS = f"""
@@ -32,7 +37,7 @@ SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org
     j.status, j.created, j.gather_started, j.finished, {_GATHER_ERRORS} AS gather_errors,
     {_HELD_BY} AS held_by_job,
     (SELECT count(*) FROM harvest_object o WHERE o.harvest_job_id = j.id AND o.state = 'ERROR') AS errored,
-    EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = j.id) AS objects,
+    {_HAS_RECORDS} AS has_records,
     (SELECT count(*) FROM jsonb_array_elements(h.held) one
         WHERE h.released_at IS NULL AND one ->> 'released' IS NULL) AS held,
     CASE WHEN h.released_at IS NULL THEN 0 ELSE jsonb_array_length(h.held) END AS approved,
@@ -49,7 +54,8 @@ of their errors and of held and approved deletions, and since when jobs have fai
 
 
 NEWEST_JOBS = f"""
-SELECT j.*, c.*, {_HELD_BY} AS held, {_GATHER_ERRORS} AS gather_errors
+SELECT j.*, c.*, c.other_unchanged + {_UNCHANGED} AS "not modified", {_HAS_RECORDS} AS has_records,
+    {_HELD_BY} AS held, {_GATHER_ERRORS} AS gather_errors
 FROM unnest(CAST(:sources AS text[])) AS source(id)
 CROSS JOIN LATERAL (
     SELECT id, source_id, status, created, gather_started, gather_finished, finished
@@ -57,11 +63,10 @@ CROSS JOIN LATERAL (
     ORDER BY created DESC LIMIT :most
 ) j
 CROSS JOIN LATERAL (
-    SELECT count(*) AS objects,
-        count(*) FILTER (WHERE report_status = 'added') AS "added",
+    SELECT count(*) FILTER (WHERE report_status = 'added') AS "added",
         count(*) FILTER (WHERE report_status = 'updated') AS "updated",
         count(*) FILTER (WHERE report_status = 'deleted') AS "deleted",
-        count(*) FILTER (WHERE report_status = 'not modified') AS "not modified",
+        count(*) FILTER (WHERE report_status = 'not modified') AS other_unchanged,
         count(*) FILTER (WHERE state = 'ERROR') AS "errored",
         count(*) FILTER (WHERE state NOT IN ('COMPLETE', 'ERROR')) AS "waiting",
         count(*) FILTER (WHERE state IN ('FETCH', 'IMPORT')) AS "taken",
@@ -78,11 +83,19 @@ CROSS JOIN LATERAL (
     ORDER BY created, id LIMIT :most
 ) e"""
 """SQL: the first ``:most`` gather errors of each of ``:jobs``."""
-FIRST_RECORD_ERRORS = """
-SELECT job.id AS job_id, e.*, u.value AS url, p.name, p.title
+_READ_BEFORE = """LATERAL (
+    SELECT content, package_id FROM harvest_object o
+    WHERE o.guid = e.guid AND o.harvest_source_id = e.harvest_source_id AND o.gathered < e.gathered
+        AND o.content IS NOT NULL
+    ORDER BY o.gathered DESC LIMIT 1
+)"""
+"""SQL: the last object before the object ``e`` in which the same record was read."""
+FIRST_RECORD_ERRORS = f"""
+SELECT job.id AS job_id, e.message, coalesce(e.content, b.content) AS content, u.value AS url,
+    p.name, p.state, coalesce(nullif(p.title, ''), p.name) AS package_title
 FROM unnest(CAST(:jobs AS text[])) AS job(id)
 CROSS JOIN LATERAL (
-    SELECT o.id, o.guid, o.content, o.package_id, o.harvest_source_id, r.message
+    SELECT o.id, o.guid, o.content, o.package_id, o.harvest_source_id, o.gathered, r.message
     FROM harvest_object o JOIN harvest_object_error r ON r.harvest_object_id = o.id
     WHERE o.harvest_job_id = job.id ORDER BY r.created, r.id LIMIT :most
 ) e
@@ -91,22 +104,21 @@ LEFT JOIN LATERAL (
     WHERE x.harvest_object_id = e.id AND x.key IN ('dataset_url', 'catalog_url')
     ORDER BY x.key DESC LIMIT 1
 ) u ON true
-LEFT JOIN LATERAL (
-    SELECT k.name, coalesce(nullif(k.title, ''), k.name) AS title FROM package k
-    WHERE k.state = 'active' AND k.id = coalesce(e.package_id, (
-        SELECT o.package_id FROM harvest_object o
-        WHERE o.guid = e.guid AND o.harvest_source_id = e.harvest_source_id AND o.current LIMIT 1
-    ))
-) p ON true"""
-"""SQL: the first ``:most`` errors of records of each of ``:jobs``, with the record's URL and its dataset."""
-WRITTEN_RECORDS = """
-SELECT * FROM (
-    SELECT o.report_status AS result, o.guid, p.name, p.state, coalesce(nullif(p.title, ''), p.name) AS title,
-        row_number() OVER (PARTITION BY o.report_status ORDER BY p.title, p.name) AS number
-    FROM harvest_object o JOIN package p ON p.id = o.package_id
-    WHERE o.harvest_job_id = :job AND o.report_status IN ('added', 'updated', 'deleted')
-) r WHERE number <= :most ORDER BY result, number"""
-"""SQL: the first ``:most`` packages that ``:job`` created, changed and deleted, by title."""
+LEFT JOIN {_READ_BEFORE} b ON true
+LEFT JOIN package p ON p.id = coalesce(e.package_id, b.package_id)"""
+"""SQL: the first ``:most`` errors of records of each of ``:jobs``, with the record's URL and its dataset, and
+its content: if it could not be read, that of the job that read it last."""
+WRITTEN_RECORDS = f"""
+SELECT e.report_status AS result, e.guid, coalesce(e.content, b.content) AS content,
+    p.name, p.state, coalesce(nullif(p.title, ''), p.name) AS package_title
+FROM (
+    SELECT *, row_number() OVER (PARTITION BY report_status ORDER BY guid) AS number
+    FROM harvest_object
+    WHERE harvest_job_id = :job AND report_status IN ('added', 'updated', 'deleted')
+) e LEFT JOIN {_READ_BEFORE} b ON true LEFT JOIN package p ON p.id = e.package_id
+WHERE number <= :most"""
+"""SQL: the first ``:most`` records that ``:job`` created, changed and deleted, by guid, with their packages,
+and their contents: of deleted ones those that were read last."""
 STATES_OF_SOURCES = f"""
 SELECT p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org,
     {_FAILING_SINCE} AS failing_since

@@ -21,7 +21,7 @@ from ..ckan_adapter.harvest import BEGINNING, CRON, STILL, is_importing
 from ..dates import aware, utc, utc_now
 from ..harvesting.holds import gather_lock
 from ..harvesting.messages import MessageCode, code_of, from_column
-from ..harvesting.record import Record
+from ..harvesting.record import Record, urls_in_guid
 from . import harvest_sql
 from .labels import JOBS, REASONS, State, counted
 from .tables import Row, TableRequest, with_texts
@@ -49,7 +49,7 @@ class HarvestJob:
     :ivar counts: numbers of records without zeros
     :ivar source_errors: faults of the source itself
     :ivar record_errors: the first faults of records, each an ``error`` with the ``title`` of its dataset, or at
-        the source, the ``name`` of its dataset if it has one, and the ``url`` of the record;
+        the source, the ``name`` and ``state`` of its dataset if it has one, and the ``url`` of the record;
         ``counts["errored"]`` has their number
     :ivar progress: what a job does that has begun and not ended: ``is_gathered`` (the source has been read),
         ``waiting`` (records that are still to be imported) and ``idle_since`` (since when nothing has happened
@@ -78,15 +78,23 @@ class HarvestJob:
         return self.state not in (JOBS["waiting"], JOBS["running"])
 
     def records(self, most: int) -> dict[str, list[Row]]:
-        """Return the first datasets that the job wrote, by title, by what became of them.
+        """Return the first records that the job wrote, by title, by what became of them.
+
+        The titles are those that the records had then.
 
         :param most: how many of each kind
-        :returns: rows with ``name``, ``title``, ``state`` and ``guid``, by a key of :attr:`counts`
+        :returns: rows with ``title``, ``url`` and ``guid``, and the ``name`` and ``state`` of the dataset if it
+            is still there, by a key of :attr:`counts`
         """
         found: dict[str, list[Row]] = {}
         for row in rows(harvest_sql.WRITTEN_RECORDS, job=self.id, most=most).mappings():
-            found.setdefault(row["result"], []).append(dict(row))
-        return found
+            title = _title(row["content"]) or row["package_title"]
+            written = {**row, "title": title, "url": urls_in_guid(row["guid"])[1]}
+            found.setdefault(row["result"], []).append(written)
+        return {
+            result: sorted(written, key=lambda one: one["title"] or one["url"])
+            for result, written in found.items()
+        }
 
     @property
     def is_troubled(self) -> bool:
@@ -128,14 +136,14 @@ def jobs(
 def state(row: Mapping[str, Any]) -> str:
     """Return the state of a job, as a key of :data:`.labels.JOBS`.
 
-    :param row: the job's columns, whether it has ``objects``, and the numbers ``gather_errors``, ``errored``
+    :param row: the job's columns, whether it ``has_records``, and the numbers ``gather_errors``, ``errored``
         and ``held``, of the deletions that this job put on hold
     """
     if row["status"] == "Aborted":
         return "stopped"
     if row["status"] != "Finished":
         return "running" if row["gather_started"] else "waiting"
-    if row["gather_errors"] and not row["objects"]:
+    if row["gather_errors"] and not row["has_records"]:
         return "failed"
     if row["held"]:
         return "held"
@@ -175,9 +183,8 @@ def _errors(
     for row in rows(harvest_sql.FIRST_RECORD_ERRORS, jobs=job_ids, most=most).mappings():
         found = {
             "error": error(from_column(row["message"])),
-            "title": row["title"] or _title(row["content"]),
-            "name": row["name"],
-            "url": row["url"],
+            "title": _title(row["content"]) or row["package_title"],
+            **{key: row[key] for key in ("name", "state", "url")},
         }
         of_records.setdefault(row["job_id"], []).append(found)
     return of_sources, of_records

@@ -136,7 +136,7 @@ def test_gather_that_has_written_a_part(
     before = harvest.current()
     harvest.configure(requests_per_second=10_000)
     (catalog,) = fdp.catalogs
-    for _ in range(ObjectWriter.BATCH):
+    for _ in range(ObjectWriter.BATCH + 1):
         fdp.break_turtle(fdp.add_dataset(catalog, distributions=0))
     fault = fdp.faults[fdp.datasets[0].path] = Hold()
     job_id = harvest.start()
@@ -149,8 +149,8 @@ def test_gather_that_has_written_a_part(
     send_again("gather")
     harvest.gather()
     job = harvest.finish(job_id)
-    assert len(harvest.objects(job)) == written_by(job_id) == ObjectWriter.BATCH + 3
-    assert (job.stats["not modified"], job.stats["errored"]) == (3, ObjectWriter.BATCH)
+    assert len(harvest.objects(job)) == written_by(job_id) == ObjectWriter.BATCH + 1
+    assert (job.stats["not modified"], job.stats["errored"]) == (3, ObjectWriter.BATCH + 1)
     assert harvest.current() == before
 
 

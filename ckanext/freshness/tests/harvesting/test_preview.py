@@ -138,9 +138,10 @@ def agree(harvest: Harvest, said: Preview) -> None:
         for one in harvest.objects(job).values()
     }
     announced = {
-        (entry.guid, STATUS.get(kind, "not modified"))
+        (entry.guid, STATUS[kind])
         for kind, entries in said.changes.items()
         for entry in entries
+        if kind is not RecordClass.UNCHANGED
     }
     assert done == announced | {(entry.guid, "errored") for entry in said.failed}
     assert [one for one in job.gather_errors if "deletions are held: " not in one] == (
@@ -153,6 +154,7 @@ def agree(harvest: Harvest, said: Preview) -> None:
     now = dict(harvest.current())
     assert {current[guid] for guid in gone}.isdisjoint(now.values())
     assert job.stats["deleted"] == len(gone)
+    assert job.stats["not modified"] == len(said.changes[RecordClass.UNCHANGED])
     if said.survey.brake:
         assert any(said.survey.brake.reason in one for one in job.gather_errors)
         assert {one["guid"] for one in harvest.hold()["held"]} == {

@@ -243,6 +243,8 @@ def upgrade() -> None:
         "freshness_harvest_report",
         sa.Column("job_id", sa.UnicodeText, nullable=False),
         sa.Column("source_id", sa.UnicodeText, nullable=False),
+        sa.Column("unchanged", sa.Integer, nullable=False),
+        sa.Column("unchanged_warnings", JSONB, nullable=False),
         sa.Column("drafts", sa.Integer, nullable=False),
         sa.Column("warnings", JSONB, nullable=False),
         sa.Column("not_harvested", JSONB, nullable=False),
