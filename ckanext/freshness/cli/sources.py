@@ -136,13 +136,12 @@ def preview_lines(shown: Preview) -> list[str]:
     lines += [
         tk._("No field for {property}").format(property=name) for name in shown.survey.unmapped
     ]
-    if brake := shown.survey.brake:
-        held = len(brake.held)
+    if shown.held and (brake := shown.survey.brake):
         forms = NN_(
             "The brake would hold {count} deletion: {reason}",
             "The brake would hold {count} deletions: {reason}",
         )
-        lines.append(counted(forms, held, reason=brake.reason))
+        lines.append(counted(forms, len(shown.held), reason=brake.reason))
         lines += [_deletion_of(entry) for entry in shown.held]
     return lines
 

@@ -21,7 +21,7 @@ from ..ckan_adapter.database import is_held
 from ..dates import utc
 from ..model import HarvestHold
 from .messages import code_of
-from .strategy import HeldDeletions
+from .strategy import AbsentRecord, HeldDeletions
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +109,28 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
     record stays released. If an editor released the list while this job was already reading the source, the
     release counts for the next job, provided that this job holds the same list.
 
+    What an earlier job found about a record stays if this job could not tell whether the record is gone. If it
+    could tell of none, the list stays that of the earlier job.
+
     :param brake: None if the job holds nothing.
     :param now: when the job began to read the source.
     """
     held = {absent.known.guid for absent in brake.held} if brake else set()
     before = hold_of(source_id, for_update=True)
     releases: dict[str, list[str]] = {}
+    earlier: dict[str, dict[str, Any]] = {}
+    held_at, reason = utc(now), brake.reason if brake else ""
     if before is not None and brake is not None:
         is_late = before.released_at is not None and before.released_at > utc(now)
-        unread = {absent.known.guid for absent in brake.held if not absent.delete}
+        unread = held - {absent.known.guid for absent in brake.verified}
         if is_late and held == _releases(before).keys():
             releases = _releases(before)
         else:
-            earlier = _earlier_releases(before) if is_late else _releases(before)
-            releases = {guid: release for guid, release in earlier.items() if guid in unread}
+            kept = _earlier_releases(before) if is_late else _releases(before)
+            releases = {guid: release for guid, release in kept.items() if guid in unread}
+        earlier = {record["guid"]: record for record in before.held if record["guid"] in unread}
+        if unread == held:
+            job_id, held_at, reason = before.job_id, before.held_at, before.reason
     if before is not None:
         model.Session.delete(before)
         model.Session.flush()
@@ -134,16 +142,11 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
         HarvestHold(
             source_id=source_id,
             job_id=job_id,
-            held_at=utc(now),
-            reason=brake.reason,
+            held_at=held_at,
+            reason=reason,
             held=[
                 {
-                    "guid": absent.known.guid,
-                    "url": absent.known.url,
-                    "package_id": absent.known.package_id,
-                    "reason": str(absent.reason),
-                    "reason_code": code_of(absent.reason),
-                    "own_url": absent.own_url.value if absent.own_url else None,
+                    **earlier.get(absent.known.guid, _found(absent)),
                     "released": releases.get(absent.known.guid),
                 }
                 for absent in brake.held
@@ -153,6 +156,17 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
         )
     )
     model.Session.flush()
+
+
+def _found(absent: AbsentRecord) -> dict[str, Any]:
+    return {
+        "guid": absent.known.guid,
+        "url": absent.known.url,
+        "package_id": absent.known.package_id,
+        "reason": str(absent.reason),
+        "reason_code": code_of(absent.reason),
+        "own_url": absent.own_url.value if absent.own_url else None,
+    }
 
 
 def release(hold: Any, user: str, now: datetime) -> None:

@@ -125,7 +125,7 @@ class Preview:
             "error_codes": [code_of(error) for error in found.crawled.errors],
             "unmapped": [asdict(counted) for counted in found.unmapped],
             "counts": counts,
-            "brake": None if found.brake is None else {"reason": found.brake.reason, **brake},
+            "brake": {"reason": found.brake.reason, **brake} if found.brake and self.held else None,
             **shown,
         }
 
@@ -176,8 +176,8 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
     found = result.survey = survey_source(
         source_type, result.source, memory, decisions, _Lists(result), now=now, tell=tell
     )
-    if found.brake is not None:
-        result.held = [_absent(absent) for absent in found.brake.held]
+    if found.brake:
+        result.held = [_absent(absent) for absent in found.brake.verified]
     datasets = {entry.guid: entry.package_id for entry in result.kept}
     for entry in result.failed:
         entry.package_id = datasets.get(entry.guid)

@@ -35,7 +35,7 @@ from .packages.writer import ImportFailed, PackageWriter
 from .source_config import ConfigError, Source
 from .source_type import SourceMemory, SourceType
 from .sources import source_of
-from .strategy import HeldDeletions, RecordClass
+from .strategy import RecordClass
 from .survey import Survey, SurveyObserver, Tell, survey
 
 log = logging.getLogger(__name__)
@@ -178,9 +178,10 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     decisions = holds.decisions_for_job(source.id)
     found = survey_source(source_type, source, memory, decisions, writer, now=now)
     errors = list(found.crawled.errors)
-    if found.brake:
+    if found.brake and (held := len(found.brake.verified)):
         package = model.Package.get(source.id)
-        errors.append(brake_message(found.brake, package.name if package else source.id))
+        name = package.name if package else source.id
+        errors.append(brake_message(held, found.brake.reason, name))
     if (nothing := job_report.nothing_found(found)) is not None:
         errors.append(nothing)
     for error in errors:
@@ -229,15 +230,15 @@ def survey_source(
     )
 
 
-def brake_message(brake: HeldDeletions, name: str) -> HarvestMessage:
+def brake_message(count: int, reason: str, name: str) -> HarvestMessage:
     """Return the gather error that reports held deletions.
 
+    :param reason: why they are held, for people.
     :param name: the source's name, as commands take it.
     """
-    count = len(brake.held)
     held = "1 deletion is held" if count == 1 else f"{count} deletions are held"
     return HarvestMessage(
-        f"{held}: {brake.reason}. Look at them on "
+        f"{held}: {reason}. Look at them on "
         f"the source's page and release them there, or with: ckan freshness release {name}",
         MessageCode.DELETIONS_HELD,
         count=count,

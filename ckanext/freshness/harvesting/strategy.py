@@ -197,6 +197,11 @@ class HeldDeletions:
     reason: str
     """For people: why the deletions are held."""
 
+    @property
+    def verified(self) -> list[AbsentRecord]:
+        """Those that this crawl found to be gone. It could not tell whether the others are."""
+        return [absent for absent in self.held if absent.delete]
+
 
 @dataclass(frozen=True, slots=True)
 class Deletions:

@@ -320,9 +320,8 @@ class _Classifier:
                     is_approved=known.guid in released,
                 )
             )
-        for absent in decided.brake.held if decided.brake else ():
-            if absent.delete:
-                self._refused.pop(absent.known.url, None)
+        for absent in decided.brake.verified if decided.brake else ():
+            self._refused.pop(absent.known.url, None)
         for url, (guid, error) in self._refused.items():
             self._report_failure(url, guid, error)
         for absent in decided.keep:
