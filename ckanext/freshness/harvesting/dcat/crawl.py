@@ -12,8 +12,6 @@ import zlib
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
-from urllib.parse import urldefrag, urlsplit
 
 from rdflib import Graph
 from rdflib.term import Node
@@ -57,11 +55,11 @@ from .catalogue import (
     nodes_by_identity,
     outline_of_catalogue,
 )
+from .own_documents import OwnDocuments
 
 MOST_CATALOGS = 1000
 """The most catalogs with documents of their own."""
 
-_RDF_ENDINGS = frozenset({".ttl", ".rdf", ".xml", ".jsonld", ".n3"})
 _MOST_NAMED = 3
 """How many IRIs that several datasets share one message names."""
 _ELSEWHERE = "dcat:Catalog on another host"
@@ -427,41 +425,11 @@ class CatalogueCrawl:
         ]
         return await ask_left_out(
             left_out,
-            self._ask,
+            OwnDocuments(self._reader, self._containers.root, self._found).ask,
             concurrency=self._concurrency,
             most=self._max_deletions,
             listed=sorted(url for url in self._found if may_visit(url)),
         )
-
-    async def _ask(self, url: str) -> ReadOutcome:
-        """Return whether a dataset's own URL describes it.
-
-        The URL may have a page for people only. CKANs with ckanext-dcat have the RDF of a dataset beside it.
-        A URL within a list that was read has no document of its own.
-        """
-        if urldefrag(url).url in self._met():
-            return ReadOutcome.MALFORMED
-        outcome = ReadOutcome.FAILED
-        for address in (url, f"{url}{self._suffix()}"):
-            try:
-                page = await self._reader.get(address)
-                outline = await self._reader.outline(
-                    page, "one dataset", CatalogueOutline, outline_of_catalogue
-                )
-            except UnreadableDocument as failure:
-                if address == url and failure.outcome is not ReadOutcome.MALFORMED:
-                    return failure.outcome
-                outcome = ReadOutcome.MALFORMED
-            else:
-                if loose_spelling(url) in map(loose_spelling, outline.identities):
-                    return ReadOutcome.PRESENT
-                outcome = ReadOutcome.MALFORMED
-        return outcome
-
-    def _suffix(self) -> str:
-        """Return the end of the URL of RDF: that of the source's own, or Turtle's."""
-        ending = PurePosixPath(urlsplit(self._containers.root).path).suffix
-        return ending if ending in _RDF_ENDINGS else ".ttl"
 
     def _doubt(self, left_out: Collection[KnownRecord]) -> None:
         """Note the records whose descriptions are missing, or a part of them: the lists may be cut.

@@ -14,6 +14,7 @@ from rdflib import Graph
 from ...web.urls import display_url
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.reader import FetchedDocument, understood
+from ..rdf.record_graph import describes
 from ..record import (
     CurrentRecords,
     KnownRecord,
@@ -138,11 +139,15 @@ class Crawl:
         )
 
     async def _ask_one(self, url: str) -> ReadOutcome:
-        """Return whether a current record still answers as itself."""
+        """Return whether a current record's own document states anything of it. Servers lose types."""
         known = self._known.at(url)
         try:
+            document = await self._reader.get(url)
+            graph = await document.parsed()
             with understood(url):
-                _, outline = await self._own_outline(url)
+                if describes(graph, url):
+                    return ReadOutcome.PRESENT
+                outline = documents.outline_of_dataset(graph, url, final_url=document.base)
         except UnreadableDocument as failure:
             return failure.outcome
         is_itself = known is None or outline.is_catalog == known.is_catalog

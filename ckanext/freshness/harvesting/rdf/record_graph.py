@@ -11,6 +11,7 @@ from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.namespace import RDF
 from rdflib.term import Node
 
+from ..record import loose_spelling
 from .parsing import DCAT
 
 DATASET_TYPES = (DCAT.Dataset, DCAT.DatasetSeries)
@@ -104,6 +105,19 @@ class RecordView:
             for value in self.properties(node)[predicate]
             if (node, predicate, value) not in self._read
         ]
+
+
+def describes(graph: Graph, url: str) -> bool:
+    """Return whether a document states anything of a URL, in any spelling of it.
+
+    Lists do not count. Where a server answers each request with its catalogue, relative IRIs make every URL a
+    catalogue.
+    """
+    spelled = loose_spelling(url)
+    return any(
+        loose_spelling(str(node)) == spelled and (node, DCAT.dataset, None) not in graph
+        for node in set(graph.subjects())
+    )
 
 
 def is_made_by_server(node: Node, value: Node) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from rdflib import DCTERMS
 
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     DAY,
     NOW,
     Site,
+    harvested,
     unchanged,
     urls,
 )
@@ -156,3 +158,16 @@ def test_a_malformed_link_that_is_not_followed_costs_nothing(
     fdp.answer = answer  # type: ignore[method-assign]
     job = Site(fdp).job()
     assert job.errors == [] and job.of(RecordClass.NEW) == urls(fdp, dataset)
+
+
+@pytest.mark.parametrize("text", ['<{0}> <{1}title> "Live" .', "<{0}> a <{1}Resource> ."])
+def test_an_unlisted_dataset_whose_document_lost_its_type_is_held(
+    fdp: FdpServer, text: str
+) -> None:
+    site, (catalog,), datasets = harvested(fdp, 20)
+    fdp.unlist(datasets[3], catalog)
+    body = text.format(fdp.iri_of(datasets[3]), DCTERMS).encode()
+    fdp.faults[datasets[3].path] = faults.Body(body, "text/turtle")
+    for day in range(2):
+        job = site.job(NOW + day * DAY)
+        assert job.of(RecordClass.DELETED) == set() and job.brake is not None

@@ -1,0 +1,61 @@
+"""The documents at the own URLs of datasets, which tell whether a dataset that no list has is still there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Container
+from pathlib import PurePosixPath
+from urllib.parse import urldefrag, urlsplit
+
+from ..rdf.reader import DocumentReader, FetchedDocument, understood
+from ..rdf.record_graph import describes
+from ..record import ReadOutcome, loose_spelling
+from ..source_client import UnreadableDocument
+from .catalogue import nodes_by_identity
+
+_RDF_ENDINGS = frozenset({".ttl", ".rdf", ".xml", ".jsonld", ".n3"})
+
+
+class OwnDocuments:
+    """The requests for own documents in one crawl."""
+
+    def __init__(self, reader: DocumentReader, source_url: str, listed: Container[str]) -> None:
+        """
+        :param listed: the identities of all listed datasets.
+        """
+        self._reader = reader
+        self._listed = listed
+        # CKANs with ckanext-dcat have the RDF of a dataset beside its page for people.
+        ending = PurePosixPath(urlsplit(source_url).path).suffix
+        self._suffix = ending if ending in _RDF_ENDINGS else ".ttl"
+        self._shared: dict[str, asyncio.Future[FetchedDocument]] = {}
+        """Documents that have several datasets, by URL: the IRIs differ in their fragments."""
+
+    async def ask(self, url: str) -> ReadOutcome:
+        """Return whether RDF at a dataset's own URL, or beside it, states anything of the dataset.
+
+        The type does not matter: servers lose types, and other vocabularies have types of their own.
+        """
+        address = urldefrag(url).url
+        for requested in (address, f"{address}{self._suffix}"):
+            try:
+                document = await self._get(requested, is_shared=address != url)
+                graph = await document.parsed()
+                with understood(url):
+                    names = {loose_spelling(one) for one in nodes_by_identity(graph)}
+                    is_moved = document.base not in self._listed and (
+                        loose_spelling(document.base) in names
+                    )
+                    if is_moved or loose_spelling(url) in names or describes(graph, url):
+                        return ReadOutcome.PRESENT
+            except UnreadableDocument as failure:
+                if requested == address and failure.outcome is not ReadOutcome.MALFORMED:
+                    return failure.outcome
+        return ReadOutcome.MALFORMED
+
+    async def _get(self, address: str, *, is_shared: bool) -> FetchedDocument:
+        if not is_shared:
+            return await self._reader.get(address)
+        if address not in self._shared:
+            self._shared[address] = asyncio.ensure_future(self._reader.get(address))
+        return await self._shared[address]
