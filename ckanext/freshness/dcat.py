@@ -16,7 +16,7 @@ from ckanext.dcat.profiles import RDFProfile
 
 from .aging.evidence import Evidence
 from .aging.vocabularies import term_lists
-from .ckan_adapter.core import NAMES, REVIEW_KEY
+from .ckan_adapter.core import NAMES
 
 NAME = "freshness"
 OPTION = "ckanext.dcat.rdf.profiles"
@@ -53,14 +53,14 @@ class FreshnessProfile(RDFProfile):
         """Write into the graph when and how often the data are updated, if known."""
         extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
         modified = extras.get(NAMES.last_modified)
-        if extras.get(NAMES.evidence) == Evidence.CREATED.value:
-            # Nobody knows when the data last changed: a day on which they were added here is no change.
-            if not (extras.get("modified") or dataset_dict.get("modified")):
-                self.g.remove((dataset_ref, DCTERMS.modified, None))
-        elif modified:
+        is_added = extras.get(NAMES.evidence) == Evidence.CREATED.value
+        if modified and not is_added:
             self.g.set((dataset_ref, DCTERMS.modified, Literal(modified, datatype=XSD.dateTime)))
-        elif extras.get(REVIEW_KEY) or dataset_dict.get(REVIEW_KEY):
-            # The date of the metadata would be that of the confirmation, which is no change.
+        elif NAMES.status in extras and not (
+            extras.get("modified") or dataset_dict.get("modified")
+        ):
+            # Nobody knows when the data last changed. The date of the metadata would be that of a confirmation
+            # or a harvest, or of the day on which the data were added here.
             self.g.remove((dataset_ref, DCTERMS.modified, None))
         given = self.g.value(dataset_ref, DCTERMS.accrualPeriodicity)
         # An IRI that the publisher has chosen is at least as exact.

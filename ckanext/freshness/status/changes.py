@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, time, timedelta
 from enum import Enum
 from typing import Any
 
@@ -259,7 +259,15 @@ def _is_change(
     """
     if resource is not None and not resource.is_known and resource.replaces is None:
         return False
-    return new.evidence in _EVENTS if old is None else new.when > old.when
+    if old is None:
+        return new.evidence in _EVENTS
+    return new.when > old.when and not _is_more_exact(new, old)
+
+
+def _is_more_exact(new: DatedEvidence, old: DatedEvidence) -> bool:
+    """Decide whether a source only adds the time to the day that it has stated before."""
+    is_stated = new.evidence is old.evidence is Evidence.HARVEST
+    return is_stated and old.when.time() == time.min and new.when - old.when < timedelta(days=1)
 
 
 def _change(

@@ -15,6 +15,9 @@ from rdflib.namespace import DCTERMS, RDF
 
 from ckanext.freshness import dcat
 from ckanext.freshness.aging.vocabularies import term_lists
+from ckanext.freshness.tests.harvesting.conftest import add_source
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.harvest import queue
 
 EU = "http://publications.europa.eu/resource/authority/frequency/"
 
@@ -92,3 +95,19 @@ def test_all_our_words_are_the_authoritys() -> None:
 )
 def test_the_profile_comes_last(configured: str | None, expected: str) -> None:
     assert dcat.with_profile(configured) == expected
+
+
+def test_a_harvested_dataset_without_dates(
+    with_dcat: None, clean_db: Any, clean_index: Any
+) -> None:
+    queue.purge_queues()
+    with FdpServer() as fdp:
+        record = fdp.add_dataset(fdp.add_catalog())
+        harvest = add_source(fdp.source_url)
+        assert harvest.run().errors == []
+        found = harvest.dataset(record, fdp)
+        assert statement(found, DCTERMS.modified) is None, "the day of the harvest is no change"
+        fdp.change(record, modified=datetime(2019, 1, 1, tzinfo=timezone.utc))
+        harvest.run()
+        modified = statement(found, DCTERMS.modified)
+        assert modified.toPython() == datetime(2019, 1, 1, tzinfo=timezone.utc)
