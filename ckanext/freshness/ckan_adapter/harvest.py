@@ -365,10 +365,12 @@ def _stay_complete(mapper: Any, connection: Any, target: Any) -> None:
         target.state, target.report_status = stored.state, stored.report_status
 
 
-# When a job should have made progress: the pages of a source and the doctor decide it by the same rules
+# When a job should have made progress
 
 BEGINNING = timedelta(seconds=30)
 """A consumer that took a job holds its lock within this time."""
+GATHER_RESENT = timedelta(hours=2)
+"""ckanext-harvest sends a message to gather again that was taken and not completed for this long."""
 STILL = timedelta(minutes=5)
 """A consumer without progress for this long is dead: the import of a record ends within four minutes."""
 CRON = timedelta(minutes=20)
@@ -380,8 +382,6 @@ _IMPORT = (
     OBJECT.c.import_started,
     OBJECT.c.import_finished,
 )
-LAST = sa.func.max(sa.func.greatest(OBJECT.c.gathered, *_IMPORT))
-"""SQL: when something happened last to any of some objects."""
 
 
 def is_importing(now: datetime) -> bool:

@@ -34,26 +34,22 @@ from ..mails import digests, recipients
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import runs
 from ..runs import copies, night
-from ..status import indexing, own_fields
+from ..status import indexing
 from ..web.address_guard import Guard
 from ..web.client import Client
-from ..web.errors import FetchError
+from ..web.errors import FailureReason, FetchError
 from ..web.event_loop import run
 from ..web.exchange import Body, Limits, Request
 from ..web.hosts import Hosts
 from ..web.urls import display_url
 from . import datasets, harvests
-from .findings import SiteFinding, counted, note, problem, warning
+from .findings import SiteFinding, counted, named, note, problem, warning
 from .harvests import KEEP_RUNNING
 
-# Services, plugins and options
 
-
-def services_and_tables(now: datetime) -> Iterator[SiteFinding]:
-    """Report services that do not answer, and tables that cannot be used."""
+def services(now: datetime) -> Iterator[SiteFinding]:
+    """Report services that do not answer."""
     yield from itertools.starmap(problem, away())
-    for tables in unusable_tables():
-        yield problem(tables.what(), tables.advice())
 
 
 _SHOWN_BY_TEMPLATES = {
@@ -63,14 +59,11 @@ _SHOWN_BY_TEMPLATES = {
 """What is missing, by plugin, if the plugin stands before ``freshness`` in ckan.plugins."""
 
 
-def plugins(now: datetime) -> Iterator[SiteFinding]:
-    """Report a missing or wrongly ordered plugin."""
+def plugins_and_tables(now: datetime) -> Iterator[SiteFinding]:
+    """Report tables that cannot be used, and plugins in a wrong order."""
+    for tables in unusable_tables():
+        yield problem(tables.what(), tables.advice())
     enabled = tk.aslist(tk.config["ckan.plugins"])
-    if "harvest" not in enabled:
-        yield note(
-            "The plugin harvest is not enabled, so this site harvests nothing",
-            "To harvest, add it to ckan.plugins, after freshness.",
-        )
     before = enabled[: enabled.index("freshness")]
     for name, effect in _SHOWN_BY_TEMPLATES.items():
         if name in before:
@@ -80,18 +73,14 @@ def plugins(now: datetime) -> Iterator[SiteFinding]:
             )
 
 
-def proxy(now: datetime) -> Iterator[SiteFinding]:
-    """Report a proxy, which the guard of addresses cannot see behind."""
-    if settings.web(Limits()).proxy:
-        yield note(
-            "Requests go through ckan.download_proxy. CKAN refuses addresses inside your network by its "
-            "own name lookup, but the proxy looks the name up again",
-            "Configure the proxy to refuse addresses inside your network, too.",
-        )
+def address_and_mails(now: datetime) -> Iterator[SiteFinding]:
+    """Report a site that does not answer at ``ckan.site_url``, and mails that do not arrive."""
+    yield from _address()
+    if settings.flag("notify.enabled"):
+        yield from _mails(now)
 
 
-def address(now: datetime) -> Iterator[SiteFinding]:
-    """Report a ``ckan.site_url`` at which this site does not answer."""
+def _address() -> Iterator[SiteFinding]:
     url = f"{settings.site_url()}/freshness"
     # The operator names this address, which may be inside the network.
     limits = Limits(read=10, total=10, attempts=1, backoff=())
@@ -112,11 +101,45 @@ def address(now: datetime) -> Iterator[SiteFinding]:
         )
 
 
-# Workers, runs and statuses
+_DOUBTFUL = timedelta(days=7)
+"""How long mails are named that may not have arrived."""
 
 
-def workers(now: datetime) -> Iterator[SiteFinding]:
-    """Report queues of background jobs without a worker."""
+def _mails(now: datetime) -> Iterator[SiteFinding]:
+    if missing := mailer_problem():
+        yield problem(
+            f"Mails are on but cannot be sent: {missing}",
+            "Set it in the site's ini file, or switch mails off: ckanext.freshness.notify.enabled = false",
+        )
+    elif silent := unreachable_server():
+        yield problem(
+            f"Mails are on but the mail server does not answer: {silent}",
+            "Start it, or correct smtp.server. Mails of these nights are sent when it is back.",
+        )
+    if doubtful := digests.doubtful(now - _DOUBTFUL):
+        address, error = min(doubtful.items())
+        yield warning(
+            f"Mails of the last 7 days may not have reached "
+            f"{counted(len(doubtful), 'address', 'addresses')}, for example {address}: {error}",
+            "They are not sent again, other than about held deletions and failing sources. Look at the log of "
+            "the mail server, or tell these people: " + ", ".join(sorted(doubtful)[:10]),
+        )
+    if not recipients.operators():
+        yield problem(
+            "Mails are on but no sysadmin has an address, so no mail reports failed checks and delinquent "
+            "datasets",
+            "Set ckanext.freshness.notify.operators to the addresses of the site's operators, or give a "
+            "sysadmin an address.",
+        )
+
+
+# Consumers and nights
+
+
+def consumers(now: datetime) -> Iterator[SiteFinding]:
+    """Report harvest queues without a consumer, and queues of background jobs without a worker."""
+    if p.plugin_loaded("harvest"):
+        yield from harvests.consumers(now)
     running = background_workers()
     for queue, count in sorted(waiting_background_jobs().items()):
         if count and not running.get(queue):
@@ -142,8 +165,9 @@ _SELECTING = timedelta(minutes=10)
 """A starting run may take this long to select resources before it holds its first lock."""
 
 
-def nightly_run(now: datetime) -> Iterator[SiteFinding]:
-    """Report a missing or killed nightly run, and its failed parts."""
+def nights(now: datetime) -> Iterator[SiteFinding]:
+    """Report nightly runs that are missing, killed or incomplete, and statuses that nobody refreshes."""
+    yield from _statuses(now)
     by_cron = "Call ckan freshness nightly by cron, once a night."
     newest = runs.full_checks().first()
     if newest is None:
@@ -181,8 +205,7 @@ _LATE = timedelta(minutes=15)
 """Age of a passed boundary or an unsent document at which refresh is late: cron runs it every ten minutes."""
 
 
-def statuses(now: datetime) -> Iterator[SiteFinding]:
-    """Report statuses and documents that refresh should have written by now."""
+def _statuses(now: datetime) -> Iterator[SiteFinding]:
     dataset, package = DatasetFreshness, model.Package
     late = (
         model.Session.query(sa.func.count(), sa.func.min(dataset.next_boundary))
@@ -209,20 +232,39 @@ def statuses(now: datetime) -> Iterator[SiteFinding]:
         )
 
 
-def fields_of_the_site(now: datetime) -> Iterator[SiteFinding]:
-    """Report fields of the site's own under names that this extension uses."""
-    if found := own_fields.find():
-        yield problem(own_fields.in_words(found), own_fields.ADVICE)
-    for words in own_fields.declared_in_words():
-        yield problem(words, own_fields.DECLARED_ADVICE)
+# Links and copies
 
+
+def links(now: datetime) -> Iterator[SiteFinding]:
+    """Report links that this site may not request, a proxy, and copies that are lost or cannot be kept."""
+    inside = model.Session.execute(sa.text(_INSIDE), {"reason": FailureReason.INSIDE_ADDRESS.value})
+    hosts = dict(map(tuple, inside))
+    if hosts:
+        count = sum(hosts.values())
+        yield note(
+            f"{counted(count, 'link is', 'links are')} never checked, because the address is inside a network: "
+            f"{named([*hosts])}",
+            "If the files should be checked, add their networks to ckanext.freshness.allowed_networks.",
+        )
+    if settings.web(Limits()).proxy:
+        yield note(
+            "Requests go through ckan.download_proxy. CKAN refuses addresses inside your network by its "
+            "own name lookup, but the proxy looks the name up again",
+            "Configure the proxy to refuse addresses inside your network, too.",
+        )
+    yield from _copies()
+
+
+_INSIDE = """
+SELECT c.host, count(*) FROM freshness_check c
+JOIN resource r ON r.id = c.resource_id AND r.url = c.url AND r.state = 'active'
+WHERE c.attempts -> 0 ->> 'reason' = :reason GROUP BY c.host ORDER BY 2 DESC, 1"""
 
 SAMPLE = 20
 """Copies to look up. An unmounted place has none of them, and each one costs a request to a remote store."""
 
 
-def stored_copies(now: datetime) -> Iterator[SiteFinding]:
-    """Report a store that cannot be used, and newest copies that are not at the place that their rows name."""
+def _copies() -> Iterator[SiteFinding]:
     newest = copies.newest(SAMPLE)
     # Without the tables of harvests, it is not known which sources keep copies.
     is_known = not p.plugin_loaded("harvest") or has_newest_migration("harvest")
@@ -256,79 +298,26 @@ def no_store(error: Exception) -> SiteFinding:
     )
 
 
-_DOUBTFUL = timedelta(days=7)
-"""How long mails are named that may not have arrived."""
-
-
-def mails(now: datetime) -> Iterator[SiteFinding]:
-    """Report mails that are switched on but cannot be sent, may not have arrived, or have no recipient."""
-    if not settings.flag("notify.enabled"):
-        return
-    if missing := mailer_problem():
-        yield problem(
-            f"Mails are on but cannot be sent: {missing}",
-            "Set it in the site's ini file, or switch mails off: ckanext.freshness.notify.enabled = false",
-        )
-    elif silent := unreachable_server():
-        yield problem(
-            f"Mails are on but the mail server does not answer: {silent}",
-            "Start it, or correct smtp.server. Mails of these nights are sent when it is back.",
-        )
-    if doubtful := digests.doubtful(now - _DOUBTFUL):
-        address, error = min(doubtful.items())
-        yield warning(
-            f"Mails of the last 7 days may not have reached "
-            f"{counted(len(doubtful), 'address', 'addresses')}, for example {address}: {error}",
-            "They are not sent again, other than about held deletions and failing sources. Look at the log of "
-            "the mail server, or tell these people: " + ", ".join(sorted(doubtful)[:10]),
-        )
-    if not recipients.operators():
-        yield problem(
-            "Mails are on but no sysadmin has an address, so no mail reports failed checks and delinquent "
-            "datasets",
-            "Set ckanext.freshness.notify.operators to the addresses of the site's operators, or give a "
-            "sysadmin an address.",
-        )
-
-
 # The table
 
 Check = Callable[[datetime], Iterable[SiteFinding]]
 """Takes the current time (aware) and yields findings."""
 
-_OF_HARVESTS: Mapping[str, Check] = {
-    "source types": harvests.source_types,
-    "consumers": harvests.consumers,
-    "harvest jobs": harvests.harvest_jobs,
-    "failing sources": harvests.failing_sources,
-}
-"""Checks of sites that harvest."""
-
 CHECKS: Mapping[str, Check] = {
-    "services and tables": services_and_tables,
-    "plugins": plugins,
-    "proxy": proxy,
-    "address of the site": address,
-    "background workers": workers,
-    "nightly run": nightly_run,
-    "statuses": statuses,
-    "fields of the site": fields_of_the_site,
-    "copies": stored_copies,
-    "mails": mails,
-    "addresses": datasets.addresses,
-    "datasets without resources": datasets.without_resources,
-    **_OF_HARVESTS,
+    "services": services,
+    "plugins and tables": plugins_and_tables,
+    "address and mails": address_and_mails,
+    "consumers": consumers,
+    "harvest sources": harvests.sources,
+    "nights": nights,
+    "links": links,
+    "datasets": datasets.datasets,
 }
 
 
 def checks() -> dict[str, Check]:
     """Return the checks of this site by their subject, those of other plugins last."""
-    is_harvesting = p.plugin_loaded("harvest")
-    found = {
-        subject: check
-        for subject, check in CHECKS.items()
-        if is_harvesting or subject not in _OF_HARVESTS
-    }
+    found = dict(CHECKS)
     for plugin in p.PluginImplementations(IFreshnessOperations):
         found |= plugin.doctor_checks()
     return found

@@ -11,17 +11,27 @@ from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import utc
 from ..mails import recipients
 from ..reporting.visibility import rows
-from .findings import SiteFinding, counted, note
-
-_NAMED = 10
-"""Datasets or organizations that a finding names."""
+from ..status import own_fields
+from .findings import SiteFinding, counted, named, note, problem
 
 
-def addresses(now: datetime) -> Iterator[SiteFinding]:
-    """Report datasets and organizations whose people cannot be reached by mail.
+def datasets(now: datetime) -> Iterator[SiteFinding]:
+    """Report datasets without people, update frequency or resources, and fields with names of ours."""
+    if found := own_fields.find():
+        yield problem(own_fields.in_words(found), own_fields.ADVICE)
+    for words in own_fields.declared_in_words():
+        yield problem(words, own_fields.DECLARED_ADVICE)
+    yield from _addresses()
+    if count := rows(_WITHOUT_FREQUENCY).scalar():
+        yield note(
+            f"{counted(count, 'dataset has', 'datasets have')} no update frequency, so nobody is told when its "
+            "data are due",
+            "Choose one on the datasets' pages, or set ckanext.freshness.default_frequency.",
+        )
+    yield from _without_resources(now)
 
-    Maintainers of harvested datasets are left out, since only the source can correct them.
-    """
+
+def _addresses() -> Iterator[SiteFinding]:
     found = []
     for row in rows(_MAINTAINERS.format(harvest=harvest.source_configs_sql())):
         is_named = bool((row.maintainer or "").strip() or (row.maintainer_email or "").strip())
@@ -32,7 +42,7 @@ def addresses(now: datetime) -> Iterator[SiteFinding]:
     if found:
         yield note(
             f"{counted(len(found), 'dataset has', 'datasets have')} a maintainer without a valid e-mail "
-            f"address, or neither a maintainer nor an organization: {_names(found)}",
+            f"address, or neither a maintainer nor an organization: {named(found)}",
             "Correct the maintainer, or choose an organization. Until then mails about these data do not "
             "reach the people who look after them.",
         )
@@ -41,13 +51,12 @@ def addresses(now: datetime) -> Iterator[SiteFinding]:
     if silent := [row.name for row in organizations if not admins.get(row.id)]:
         yield note(
             f"No admin of {counted(len(silent), 'organization', 'organizations')} with datasets has a valid "
-            f"e-mail address: {_names(silent)}",
+            f"e-mail address: {named(silent)}",
             "Give an admin of the organization an address.",
         )
 
 
-def without_resources(now: datetime) -> Iterator[SiteFinding]:
-    """Report datasets without resources, other than those of the last day and those available on request."""
+def _without_resources(now: datetime) -> Iterator[SiteFinding]:
     found = rows(
         _EMPTY.format(requestable=packages_with_true_extras("requestable")),
         requestable=list(REQUESTABLE_KEYS),
@@ -56,14 +65,9 @@ def without_resources(now: datetime) -> Iterator[SiteFinding]:
     if names := [*found.scalars()]:
         yield note(
             f"{counted(len(names), 'dataset has', 'datasets have')} no resources, so there is nothing to "
-            f"download: {_names(names)}",
+            f"download: {named(names)}",
             "Add their files or links, or delete the datasets.",
         )
-
-
-def _names(names: list[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 # Addresses of the usual form are valid. Only the others need to be parsed.
@@ -75,6 +79,7 @@ WHERE p.state = 'active' AND p.type = ANY(:types)
     AND (p.owner_org IS NULL OR coalesce(p.maintainer, '') <> '' OR coalesce(p.maintainer_email, '') <> '')
     AND NOT h.is_harvested
 ORDER BY p.name"""
+"""SQL: datasets whose people may not be reached. Only the source can correct those that are harvested."""
 
 _ORGANIZATIONS = """
 SELECT g.id, g.name FROM "group" g
@@ -89,3 +94,8 @@ WHERE p.state = 'active' AND p.type = ANY(:types) AND p.metadata_created < :befo
     AND NOT EXISTS (SELECT FROM resource r WHERE r.package_id = p.id AND r.state = 'active')
     AND p.id NOT IN (SELECT package_id FROM ({requestable}) q WHERE requestable)
 ORDER BY p.name"""
+"""SQL: datasets without resources, other than new ones and those available on request."""
+
+_WITHOUT_FREQUENCY = """
+SELECT count(*) FROM freshness_dataset d JOIN package p ON p.id = d.package_id
+WHERE d.frequency_days IS NULL AND p.state = 'active' AND p.type = ANY(:types)"""

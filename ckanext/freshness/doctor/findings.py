@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -39,3 +40,13 @@ note = partial(SiteFinding, Severity.NOTE)
 def counted(count: int, singular: str, plural: str) -> str:
     """Return a number and its noun: ``1 dataset``, ``2 datasets``."""
     return f"{count} {singular if count == 1 else plural}"
+
+
+_NAMED = 10
+"""Things that a finding names."""
+
+
+def named(names: Sequence[str]) -> str:
+    """Return names as a list that ends with the number of the others."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

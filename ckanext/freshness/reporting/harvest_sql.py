@@ -55,8 +55,8 @@ of their errors and of held and approved deletions, and since when jobs have fai
 
 NEWEST_JOBS = f"""
 SELECT j.*, c.*, c.other_unchanged + {_UNCHANGED} AS "not modified", {_HAS_RECORDS} AS has_records,
-    {_HELD_BY} AS held, {_GATHER_ERRORS} AS gather_errors
-FROM unnest(CAST(:sources AS text[])) AS source(id)
+    source.type, {_HELD_BY} AS held, {_GATHER_ERRORS} AS gather_errors
+FROM harvest_source source
 CROSS JOIN LATERAL (
     SELECT id, source_id, status, created, gather_started, gather_finished, finished
     FROM harvest_job WHERE source_id = source.id AND (:job IS NULL OR id = :job)
@@ -73,6 +73,7 @@ CROSS JOIN LATERAL (
         max(greatest(gathered, fetch_started, fetch_finished, import_started, import_finished)) AS progress
     FROM harvest_object WHERE harvest_job_id = j.id
 ) c
+WHERE source.id = ANY(:sources)
 ORDER BY j.created DESC"""
 """SQL: the newest ``:most`` jobs of each of ``:sources``, or only ``:job``, with the numbers of their objects
 by result, of their gather errors and of the deletions that they put on hold."""

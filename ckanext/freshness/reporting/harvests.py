@@ -17,11 +17,12 @@ import ckan.plugins.toolkit as tk
 
 from ..aging.messages import N_, NN_
 from ..ckan_adapter.database import is_held
-from ..ckan_adapter.harvest import BEGINNING, CRON, STILL, is_importing
+from ..ckan_adapter.harvest import BEGINNING, CRON, GATHER_RESENT, STILL, is_importing
 from ..dates import aware, utc, utc_now
 from ..harvesting.holds import gather_lock
 from ..harvesting.messages import MessageCode, code_of, from_column
 from ..harvesting.record import Record, urls_in_guid
+from ..harvesting.sources import source_type_named
 from . import harvest_sql
 from .labels import JOBS, REASONS, State, counted
 from .tables import Row, TableRequest, with_texts
@@ -103,13 +104,19 @@ class HarvestJob:
 
 
 def jobs(
-    sources: Iterable[str], most: int, *, job_id: str | None = None, errors: int = 2
+    sources: Iterable[str],
+    most: int,
+    *,
+    job_id: str | None = None,
+    errors: int = 2,
+    now: datetime | None = None,
 ) -> list[HarvestJob]:
     """Return the newest jobs of sources, the newest first.
 
     :param most: how many of each source
     :param job_id: only this job
     :param errors: how many errors of each kind to name
+    :param now: the current time, aware; by default the clock's
     """
     found = (
         rows(harvest_sql.NEWEST_JOBS, sources=list(sources), most=most, job=job_id).mappings().all()
@@ -127,7 +134,7 @@ def jobs(
             {key: row[key] for key in _COUNTED if row[key]},
             of_sources.get(row["id"], ()),
             of_records.get(row["id"], ()),
-            _progress(row),
+            _progress(row, now or utc_now()),
         )
         for row in found
     ]
@@ -150,20 +157,21 @@ def state(row: Mapping[str, Any]) -> str:
     return "errors" if row["gather_errors"] or row["errored"] else "finished"
 
 
-def _progress(row: Mapping[str, Any]) -> Row | None:
+def _progress(row: Mapping[str, Any], now: datetime) -> Row | None:
     if state(row) != "running":
         return None
-    gathered, now = row["gather_finished"], utc(utc_now())
+    gathered = row["gather_finished"]
     if gathered is None:
         last = row["gather_started"]
-        # Our gathers hold a lock while they run. Those of killed consumers do not.
-        is_idle = now - last > BEGINNING and not is_held(gather_lock(row["id"]))
+        # Our gathers hold a lock while they run. Those of other harvesters can only be judged by their age.
+        limit = BEGINNING if source_type_named(row["type"]) else GATHER_RESENT
+        is_idle = utc(now) - last > limit and not is_held(gather_lock(row["id"]))
     else:
         last = max(gathered, row["progress"] or gathered)
-        is_idle = now - last > (STILL if row["waiting"] else CRON)
+        is_idle = utc(now) - last > (STILL if row["waiting"] else CRON)
         if is_idle and row["waiting"] and not row["taken"]:
             # While a consumer imports other records, those of this job wait for their turn.
-            is_idle = not is_importing(utc_now())
+            is_idle = not is_importing(now)
     return {
         "is_gathered": gathered is not None,
         "waiting": row["waiting"],

@@ -104,8 +104,8 @@ def test_the_doctor(cli: Any, plugins: tuple[str, ...]) -> None:
         for plugin in plugins
     }
     what = [one["what"] for one in told]
-    assert (f"{SKIPPED}: harvest jobs" in what) == ("harvest" in plugins)
-    assert (f"{SKIPPED}: nightly run" in what) == ("freshness" in plugins)
+    assert (f"{SKIPPED}: harvest sources" in what) == ("harvest" in plugins)
+    assert (f"{SKIPPED}: nights" in what) == ("freshness" in plugins)
 
 
 def test_the_doctor_with_other_tables(cli: Any) -> None:

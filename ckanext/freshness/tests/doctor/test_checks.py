@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from ckanext.freshness import doctor
 from ckanext.freshness.checking.run_records import CHECKING
 from ckanext.freshness.ckan_adapter.database import locked_if_free
 from ckanext.freshness.doctor.findings import Severity, SiteFinding
-from ckanext.freshness.model import CheckRun, DatasetFreshness, Unindexed
+from ckanext.freshness.model import CheckRun, DatasetFreshness, ResourceCheck, Unindexed
 from ckanext.freshness.tests.doctor.conftest import NOW, findings
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -23,7 +23,7 @@ NIGHTLY = "Call ckan freshness nightly by cron, once a night."
 
 @pytest.fixture(autouse=True)
 def nothing(kept_db: None) -> None:
-    for table in (CheckRun, DatasetFreshness, Unindexed):
+    for table in (CheckRun, DatasetFreshness, ResourceCheck, Unindexed):
         model.Session.query(table).delete()
     # Without their rows, datasets of other tests would have no status.
     model.Session.query(model.Package).update({"state": "deleted"})
@@ -42,7 +42,7 @@ def add_run(hours: float, **more: Any) -> None:
 @pytest.mark.parametrize(("hours", "late"), [(1, False), (36, False), (36.01, True)])
 def test_nobody_checks_any_more(hours: float, late: bool) -> None:
     add_run(hours)
-    found = findings(doctor.nightly_run)
+    found = findings(doctor.nights)
     assert len(found) == late
     if late:
         assert (found[0].severity, found[0].advice) == (Severity.PROBLEM, NIGHTLY)
@@ -53,23 +53,23 @@ def test_a_check_of_one_dataset_is_no_nightly_one() -> None:
     add_run(1, options={"package_ids": ["a"], "host": None, "everything": False})
     add_run(2, options={"package_ids": None, "host": "a.org", "everything": False})
     add_run(3, kind="other", options={"source": "a"})
-    (one,) = findings(doctor.nightly_run)
+    (one,) = findings(doctor.nights)
     assert one.severity is Severity.NOTE
 
 
 def test_a_run_that_was_killed() -> None:
     add_run(1, ended_at=None)
     with locked_if_free(CHECKING):
-        assert findings(doctor.nightly_run) == []
-    (one,) = findings(doctor.nightly_run)
+        assert findings(doctor.nights) == []
+    (one,) = findings(doctor.nights)
     assert "has not ended, and no process works on it" in one.text
     assert "ckan freshness nightly" in one.advice
     add_run(0.5)
-    assert findings(doctor.nightly_run) == []
+    assert findings(doctor.nights) == []
 
 
 def failed_parts() -> list[SiteFinding]:
-    return [one for one in findings(doctor.nightly_run) if "A part of" in one.text]
+    return [one for one in findings(doctor.nights) if "A part of" in one.text]
 
 
 def test_parts_of_the_night_that_were_not_done() -> None:
@@ -110,8 +110,31 @@ def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> No
     values = {"status": "fresh", "next_boundary": boundary}
     model.Session.merge(DatasetFreshness(package_id=made["id"], **values))
     model.Session.commit()
-    found = [one for one in findings(doctor.statuses) if "out of date" in one.text]
+    found = [one for one in findings(doctor.nights) if "out of date" in one.text]
     assert len(found) == late
     if late:
         assert "statuses of 1 dataset are out of date" in found[0].text
         assert "ckan freshness refresh" in found[0].advice
+
+
+def test_links_that_this_site_may_not_request() -> None:
+    dataset = factories.Dataset(
+        resources=[{"url": "http://10.0.0.7/a.csv"}, {"url": "http://a.org/b"}]
+    )
+    for resource, reason in zip(
+        dataset["resources"], ("inside address", "name not found"), strict=True
+    ):
+        model.Session.merge(
+            ResourceCheck(
+                resource_id=resource["id"],
+                package_id=dataset["id"],
+                url=resource["url"],
+                host=resource["url"].split("/")[2],
+                first_seen=datetime(2026, 1, 1),
+                attempts=[{"reason": reason}],
+            )
+        )
+    model.Session.commit()
+    (one,) = findings(doctor.links)
+    assert one.text == "1 link is never checked, because the address is inside a network: 10.0.0.7"
+    assert "ckanext.freshness.allowed_networks" in one.advice

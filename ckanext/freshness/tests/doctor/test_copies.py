@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import doctor
 from ckanext.freshness.copies.store import Store
-from ckanext.freshness.doctor.findings import Severity
+from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.model import Copy
 from ckanext.freshness.tests.doctor.conftest import findings
 from ckanext.freshness.tests.mails.conftest import sends_to
@@ -23,6 +23,10 @@ from ckanext.freshness.tests.servers.smtp import MailHost
 pytestmark = pytest.mark.usefixtures("kept_db")
 
 LOCATION = "ckanext.freshness.copies.location"
+
+
+def problems(check: Callable[[datetime], Iterable[SiteFinding]]) -> list[SiteFinding]:
+    return [one for one in findings(check) if one.severity is Severity.PROBLEM]
 
 
 # Mails
@@ -36,14 +40,12 @@ def mails_on() -> Iterator[MailHost]:
 
 
 def test_mails_that_cannot_be_sent(mails_on: MailHost) -> None:
-    assert findings(doctor.mails) == []
+    assert problems(doctor.address_and_mails) == []
     with changed_config("smtp.server", ""):
-        (one,) = findings(doctor.mails)
-    assert one.severity is Severity.PROBLEM
+        (one,) = problems(doctor.address_and_mails)
     assert "smtp.server is not set" in one.text and one.advice.startswith("Set it in the site's")
     mails_on.stop()
-    (one,) = findings(doctor.mails)
-    assert one.severity is Severity.PROBLEM
+    (one,) = problems(doctor.address_and_mails)
     assert f"does not answer: 127.0.0.1:{mails_on.port}: " in one.text
 
 
@@ -51,10 +53,10 @@ def test_mails_that_nobody_gets(mails_on: MailHost) -> None:
     with changed_config("ckanext.freshness.notify.operators", []):
         model.Session.query(model.User).update({"sysadmin": False})
         model.Session.commit()
-        (one,) = findings(doctor.mails)
+        (one,) = problems(doctor.address_and_mails)
         assert "no sysadmin has an address" in one.text
         factories.Sysadmin(email="root@example.org")
-        assert findings(doctor.mails) == []
+        assert problems(doctor.address_and_mails) == []
 
 
 # The store
@@ -69,7 +71,7 @@ def copies_of_all(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_store_that_cannot_be_written(copies_of_all: None, tmp_path: Path, where: str) -> None:
     (tmp_path / "taken").write_text("a file")
     with changed_config(LOCATION, str(tmp_path / where)):
-        (one,) = findings(doctor.stored_copies)
+        (one,) = findings(doctor.links)
     assert one.severity is Severity.PROBLEM
     assert one.text.startswith("No copies can be kept: ") and str(tmp_path / where) in one.text
     assert LOCATION in one.advice
@@ -104,14 +106,14 @@ def shelved(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_copies_that_are_not_where_they_were(shelved: Path) -> None:
-    assert findings(doctor.stored_copies) == []
+    assert findings(doctor.links) == []
     (shelved / "resources.d" / "0").unlink()
-    assert findings(doctor.stored_copies) == []
+    assert findings(doctor.links) == []
     (shelved / "resources.d" / "7").unlink()
-    (one,) = findings(doctor.stored_copies)
+    (one,) = findings(doctor.links)
     assert one.text == f"1 of the 20 newest copies missing from {shelved}"
     shelved.rename(shelved.with_name("away"))
-    (one,) = findings(doctor.stored_copies)
+    (one,) = findings(doctor.links)
     assert (one.severity, one.text) == (
         Severity.PROBLEM,
         f"20 of the 20 newest copies missing from {shelved}",

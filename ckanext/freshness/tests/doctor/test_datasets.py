@@ -26,6 +26,10 @@ def make(name: str, **columns: Any) -> None:
     model.Session.commit()
 
 
+def told(words: str) -> list[str]:
+    return [one.text for one in findings(datasets.datasets) if words in one.text]
+
+
 def test_people_without_an_address() -> None:
     admin = factories.User(email="admin@example.org")["name"]
     users = [{"name": admin, "capacity": "admin"}]
@@ -38,24 +42,24 @@ def test_people_without_an_address() -> None:
     make("owned", owner_org=office)
     make("lost-owner", owner_org=lost)
     make("gone", state="deleted")
-    assert [one.text for one in findings(datasets.addresses)] == [
+    assert told("address") == [
         "No admin of 1 organization with datasets has a valid e-mail address: lost"
     ]
     make("unreachable", maintainer_email="ann at example.org", owner_org=office)
     make("named", maintainer="Ann", owner_org=office)
     make("nobodys")
-    assert findings(datasets.addresses)[0].text == (
+    assert told("address")[0] == (
         "3 datasets have a maintainer without a valid e-mail address, or neither a maintainer nor an "
         "organization: named, nobodys, unreachable"
     )
     for number in range(12):
         make(f"a-{number:02}")
-    assert findings(datasets.addresses)[0].text.endswith("a-08, a-09 and 5 more")
+    assert told("address")[0].endswith("a-08, a-09 and 5 more")
 
 
 def test_datasets_without_resources() -> None:
     make("recent", metadata_created=NOW.replace(tzinfo=None))
-    assert findings(datasets.without_resources) == []
+    assert told("no resources") == []
     make("empty")
     factories.Resource(package_id=factories.Dataset(name="full")["id"])
     factories.Dataset(name="asked", extras=[{"key": "is_requestdata_type", "value": "true"}])
@@ -63,5 +67,13 @@ def test_datasets_without_resources() -> None:
         sa.text("UPDATE package SET metadata_created = '2026-01-01' WHERE name <> 'recent'")
     )
     model.Session.commit()
-    (found,) = findings(datasets.without_resources)
-    assert found.text == "1 dataset has no resources, so there is nothing to download: empty"
+    (found,) = told("no resources")
+    assert found == "1 dataset has no resources, so there is nothing to download: empty"
+
+
+def test_datasets_without_an_update_frequency() -> None:
+    factories.Dataset(extras=[{"key": "frequency", "value": "daily"}])
+    assert told("update frequency") == []
+    make("unknown")
+    (found,) = told("update frequency")
+    assert found.startswith("1 dataset has no update frequency")

@@ -125,28 +125,31 @@ def connection() -> Any:
 def test_a_gather_whose_consumer_was_killed(harvest: Harvest) -> None:
     job = harvest.start()
     connection().delete(harvest_routing_keys()["gather"])
-    take("gather", job, timedelta(seconds=90))
+    model.Session.query(harvest_model.HarvestJob).filter_by(id=job).update(
+        {"gather_started": utc(now() - timedelta(seconds=90))}
+    )
+    model.Session.commit()
     with locked(f"gather {job}"):
         assert is_held(f"gather {job}")
-        assert problems(doctor.harvests.harvest_jobs) == []
+        assert problems(doctor.harvests.sources) == []
     assert not is_held(f"gather {job}")
-    (one,) = problems(doctor.harvests.harvest_jobs)
+    (one,) = problems(doctor.harvests.sources)
     assert f"Job {job} of the source {harvest.source['name']}" in one.text
     assert "was killed" in one.text
-    assert one.advice.startswith("ckan harvester run requeues it within two hours; ")
+    assert "a lost gather after two hours" in one.advice
     assert f"ckan harvester job-abort {job}" in one.advice
 
 
 def test_a_job_that_no_queue_knows(harvest: Harvest) -> None:
     job = harvest.start()
     connection().delete(harvest_routing_keys()["gather"])
-    assert problems(doctor.harvests.harvest_jobs) == []
-    (one,) = problems(doctor.harvests.harvest_jobs, timedelta(minutes=10))
-    assert "Redis was emptied" in one.text
-    assert one.advice.startswith("ckan harvester run requeues it ")
+    assert problems(doctor.harvests.sources) == []
+    (one,) = problems(doctor.harvests.sources, timedelta(minutes=21))
+    assert "no message tells a consumer of it" in one.text
+    assert one.advice.startswith("Call ckan harvester run by cron")
     assert f"ckan harvester job-abort {job}" in one.advice
     call_action("harvest_jobs_run")
-    assert problems(doctor.harvests.harvest_jobs, timedelta(minutes=10)) == []
+    assert problems(doctor.harvests.sources, timedelta(minutes=21)) == []
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,7 @@ def test_records_that_are_not_imported(
     fdp: FdpServer, state: str, minutes: int, stuck: bool
 ) -> None:
     job = gathered(fdp, state)
-    found = problems(doctor.harvests.harvest_jobs, timedelta(minutes=minutes))
+    found = problems(doctor.harvests.sources, timedelta(minutes=minutes))
     assert len(found) == stuck
     if stuck:
         assert job in found[0].text
@@ -183,9 +186,10 @@ def gathered(fdp: FdpServer, state: str) -> str:
 # The site
 
 
-def test_background_jobs_that_nobody_does() -> None:
-    assert [one.severity for one in findings(doctor.workers)] == [Severity.WARNING]
+def test_background_jobs_that_nobody_does(wait_on: Callable[..., None]) -> None:
+    wait_on("gather", "fetch")
+    assert [one.severity for one in findings(doctor.consumers)] == [Severity.WARNING]
     tk.enqueue_job(print, ["done"], queue="bulk")
-    (one,) = problems(doctor.workers)
+    (one,) = problems(doctor.consumers)
     assert "1 background job waits in the queue bulk" in one.text
     assert "ckan jobs worker bulk" in one.advice

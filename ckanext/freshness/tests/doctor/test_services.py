@@ -70,7 +70,7 @@ def test_an_address_of_the_site_at_which_it_is_not(with_plugins: None) -> None:
             ("http://someone:geheim@127.0.0.1:9", "refused"),
         ):
             with changed_config("ckan.site_url", url):
-                found = list(doctor.address(utc_now()))
+                found = list(doctor.address_and_mails(utc_now()))
             assert len(found) == (words is not None)
             for one in found:
                 assert words and words in one.text and "geheim" not in one.text

@@ -120,7 +120,7 @@ def test_gather(published: Published, consumer: Any, monkeypatch: pytest.MonkeyP
     until(lambda: not is_held(f"gather {job_id}"))
     fault.release()
 
-    assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvests.harvest_jobs, job_id)
+    assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvests.sources, job_id)
     send_again("gather")
     harvest.gather()
     harvest.fetch()
@@ -182,7 +182,7 @@ def test_import_in_the_middle_of_a_page(published: Published, consumer: Any) -> 
         kill(process)
         transaction.rollback()
     assert len(harvest.current()) == 1
-    assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvests.harvest_jobs, job_id)
+    assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvests.sources, job_id)
     send_again("fetch")
     harvest.fetch()
     complete(harvest, harvest.finish(job_id))

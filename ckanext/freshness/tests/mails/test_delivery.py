@@ -305,7 +305,9 @@ class TestMailServer:
         # Nobody knows whether it arrived: it is not sent again, and the doctor names it.
         assert notify(OVERDUE + 1) == MailReport(NotifyState.DONE)
         assert sorted(mail.to for mail in host.mails) == [(BOB,), (CARL,)]
-        (found,) = doctor.mails(later(OVERDUE + 1))
+        (found,) = (
+            one for one in doctor.address_and_mails(later(OVERDUE + 1)) if "may not" in one.text
+        )
         assert f"1 address, for example {ANN}: notify was killed" in found.text
 
     def test_a_process_that_lost_its_lock_sends_nothing_again(

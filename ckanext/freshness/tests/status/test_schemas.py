@@ -12,7 +12,7 @@ from ckan.cli.cli import ckan
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES, model
-from ckanext.freshness.doctor import fields_of_the_site
+from ckanext.freshness.doctor.datasets import datasets
 from ckanext.freshness.doctor.findings import Severity
 from ckanext.freshness.model import DatasetFreshness
 from ckanext.freshness.tests.datasets import Act, new, stored
@@ -94,8 +94,9 @@ def test_the_start_and_the_doctor_name_the_schema(
 ) -> None:
     make_app()
     assert "type dataset declares freshness" in caplog.text
-    (found,) = fields_of_the_site(datetime.now(timezone.utc))
-    assert found.severity is Severity.PROBLEM
+    (found,) = (
+        one for one in datasets(datetime.now(timezone.utc)) if one.severity is Severity.PROBLEM
+    )
     assert "type dataset declares freshness" in found.text
     assert "dataset_types" in found.advice
 
