@@ -180,7 +180,8 @@ def _plan(now: datetime, kinds: Collection[str] = KINDS, *, is_begun: bool = Tru
     rows = model.Session.execute(stored).all() if is_begun else []
     known = {(row.kind, row.about) for row in rows}
     waiting = [((row.kind, row.about), row.address) for row in rows if row.sent_at is None]
-    open_keys = (current.keys() - known) | {key for key, _ in waiting if key in current}
+    asked = (current.keys() - known) | {key for key, _ in waiting if key in current}
+    open_keys = {key for key in asked if current[key].is_open}
     ids = (current[key].package_id for key in open_keys)
     datasets = recipients.datasets((id for id in ids if id is not None), now)
     owners = (current[key].details.get("owner_org") for key in open_keys)

@@ -39,12 +39,15 @@ class News:
     :ivar about: its identity among the news of its kind
     :ivar package_id: the dataset that it is about, if any
     :ivar details: values for its row in a mail; for editors, with the ``owner_org`` of the harvest source
+    :ivar is_open: whether somebody must act. If not, nobody is told, but the fact lasts: it is no news when
+        somebody must act again
     """
 
     about: str
     receivers: Receivers
     package_id: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    is_open: bool = True
 
 
 def overdue(now: datetime) -> Iterator[News]:
@@ -127,7 +130,7 @@ _IS_FOLLOWED = f"p.id IN (SELECT package_id FROM ({recipients.FOLLOWERS}) f)"
 
 
 def held_deletions(now: datetime) -> Iterator[News]:
-    """Yield sources whose deletions are held. Another list of records is other news."""
+    """Yield sources whose deletions are held. Another list of records is other news, an approval is none."""
     package = model.Package
     found = (
         model.Session.query(HarvestHold, package)
@@ -135,16 +138,18 @@ def held_deletions(now: datetime) -> Iterator[News]:
         .filter(package.state == "active")
     )
     for hold, source in found.order_by(HarvestHold.source_id):
-        if guids := sorted(holds.decisions(hold).held):
-            digest = hashlib.sha256("\n".join(guids).encode()).hexdigest()[:16]
-            details = {
-                "name": source.name,
-                "title": source.title or source.name,
-                "owner_org": source.owner_org,
-                "count": len(guids),
-                "reason": hold.reason,
-            }
-            yield News(f"{hold.source_id}:{digest}", Receivers.EDITORS, details=details)
+        decided = holds.decisions(hold)
+        guids = "\n".join(sorted({*decided.held, *decided.released}))
+        about = f"{hold.source_id}:{hashlib.sha256(guids.encode()).hexdigest()[:16]}"
+        details = {
+            "name": source.name,
+            "title": source.title or source.name,
+            "owner_org": source.owner_org,
+            "count": len(decided.held),
+            "reason": hold.reason,
+        }
+        is_open = bool(decided.held)
+        yield News(about, Receivers.EDITORS, details=details, is_open=is_open)
 
 
 def failed_sources(now: datetime) -> Iterator[News]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -80,7 +81,10 @@ def held(source: dict[str, Any]) -> None:
         job_id="job",
         held_at=later().replace(tzinfo=None),
         reason="The source lists no record.",
-        held=[{"guid": "a"}, {"guid": "b"}],
+        held=[
+            {"guid": guid, "url": guid, "package_id": None, "reason": "gone", "released": None}
+            for guid in ("a", "b")
+        ],
     )
     model.Session.add(hold)
     model.Session.commit()
@@ -234,6 +238,98 @@ def test_followers_are_told_of_what_they_may_see(
     change(shown, (12, 14))
     notify(OVERDUE + timedelta(days=2) / timedelta(days=1))
     assert len(host.to(READER)) == 2
+
+
+def act(action: str, user: str = "", **data: Any) -> Any:
+    name = user or model.User.by_email(ROOT).name
+    return helpers.call_action(action, {"user": name}, **data)
+
+
+def decide(source: dict[str, Any], action: str) -> None:
+    """Approve or take back the held deletions, with a look for mails that wait for no night."""
+    shown = act("freshness_harvest_hold_show", id=source["id"])
+    act(action, id=source["id"], list_id=shown["list_id"])
+    digests.notify_at_once(later)
+
+
+def test_what_is_done_and_undone_between_two_nights_is_no_news(
+    make: Make, source: dict[str, Any], host: MailHost, notify: Notify
+) -> None:
+    """Everybody has been told of everything, so that no undo, and no second one, may tell it again."""
+    made = make("tides", maintainer_email=ANN)
+    package_id, resource_id = made["id"], made["resources"][0]["id"]
+    reader = factories.User(email=READER)["name"]
+    act("follow_dataset", reader, id=package_id)
+    fail(package_id, day=OVERDUE - 1)
+    with freeze_time(later(OVERDUE - 1)):
+        change(made, (10, 2), ("depth",))
+    job(source, OVERDUE - 1, fails=True)
+    held(source)
+    age(OVERDUE)
+    notify(OVERDUE)
+    everything = " ".join(mail.part("plain") for mail in host.mails)
+    for words in ("an update", "broken link", "lost rows", "that you follow", "approval", "fails"):
+        assert words in everything
+    assert {mail.to[0] for mail in host.mails} == {ANN, READER, EDITOR, ROOT}
+    host.mails.clear()
+
+    def patch(**fields: Any) -> None:
+        act("package_patch", id=package_id, **fields)
+
+    def frequency(days: str) -> None:
+        patch(extras=[{"key": "frequency", "value": days}])
+
+    ignored = {"id": package_id, "resource_id": resource_id}
+    url = made["resources"][0]["url"]
+    deeds: dict[str, list[Callable[[], Any]]] = {
+        "confirm": [
+            lambda: act("freshness_confirm", id=package_id),
+            lambda: act("freshness_confirm", id=package_id, withdraw=True),
+        ],
+        "frequency": [lambda: frequency("365"), lambda: frequency("7")],
+        "ignore the link": [
+            lambda: act("freshness_ignore", **ignored, reason="soon"),
+            lambda: act("freshness_ignore", **ignored, stop=True),
+        ],
+        "ignore the dataset": [
+            lambda: act("freshness_ignore", id=package_id, reason="soon"),
+            lambda: act("freshness_ignore", id=package_id, stop=True),
+        ],
+        "edit the link": [
+            lambda: act("resource_patch", id=resource_id, url="http://example.org/b.csv"),
+            lambda: act("resource_patch", id=resource_id, url=url),
+        ],
+        "add a file": [
+            lambda: act("resource_create", package_id=package_id, url="http://example.org/2"),
+            lambda: act(
+                "resource_delete", id=act("package_show", id=package_id)["resources"][-1]["id"]
+            ),
+        ],
+        "approve deletions": [
+            lambda: decide(source, "freshness_harvest_release"),
+            lambda: decide(source, "freshness_harvest_take_back"),
+        ],
+        "unfollow": [
+            lambda: act("unfollow_dataset", reader, id=package_id),
+            lambda: act("follow_dataset", reader, id=package_id),
+        ],
+        "no mails": [
+            lambda: act("freshness_opt_out", reader, choice="none"),
+            lambda: act("freshness_opt_out", reader, choice="all"),
+        ],
+        "delete": [
+            lambda: act("package_delete", id=package_id),
+            lambda: patch(state="active"),
+        ],
+    }
+    for number, (name, (do, undo)) in enumerate(deeds.items()):
+        for times in (1, 2):
+            at = OVERDUE + number / 10 + times / 30
+            for step, deed in enumerate((do, undo) * times):
+                with freeze_time(later(at + step / 500)):
+                    deed()
+            report = notify(at + 1 / 50)
+            assert (report.mails, report.waiting, host.mails) == ([], 0, []), (name, times)
 
 
 def test_a_status_that_comes_back_before_the_next_mail_is_no_news(
