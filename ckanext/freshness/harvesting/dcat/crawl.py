@@ -8,10 +8,12 @@ has moved. Meanwhile each new or changed dataset waits as compressed JSON.
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from rdflib import Graph
 from rdflib.term import Node
@@ -46,7 +48,7 @@ from ..record import (
 )
 from ..source_client import UnreadableDocument
 from ..source_type import CrawlEnd, ask_left_out
-from ..strategy import must_ask
+from ..strategy import LEFT_OUT_AFTER, must_ask
 from .catalogue import (
     CatalogueOutline,
     Description,
@@ -59,6 +61,9 @@ from .own_documents import OwnDocuments
 
 MOST_CATALOGS = 1000
 """The most catalogs with documents of their own."""
+
+MISSING = "missing since"
+"""The key in the source's memory of the current records that the lists do not describe: guids and times."""
 
 _MOST_NAMED = 3
 """How many IRIs that several datasets share one message names."""
@@ -103,6 +108,7 @@ class CatalogueCrawl:
         known: CurrentRecords,
         sink: Sink,
         *,
+        now: datetime,
         most: int,
         max_deletions: int | None = None,
         concurrency: int = 8,
@@ -116,6 +122,7 @@ class CatalogueCrawl:
         self._mapper = mapper
         self._known = known
         self._sink = sink
+        self._now = now
         self._most = most
         self._max_deletions = max_deletions
         self._concurrency = concurrency
@@ -138,12 +145,15 @@ class CatalogueCrawl:
         """A hash of the identities in each list, as last read."""
         self._by_title: dict[str, list[KnownRecord]] | None = None
         """Current records whose lists are not read any more, by the hashes of their titles."""
+        self._missing_since: dict[str, str] = {}
+        """By guid of a record that the last job missed: when a job first missed it."""
         self._page: FetchedDocument | None = None
         self._nodes: dict[str, list[Node]] = {}
         """The nodes of the datasets of this page."""
 
     async def run(self) -> CrawlEnd:
         """Read all lists, and hand on their datasets; an exception of the sink ends the crawl."""
+        self._missing_since = json.loads(self._reader.memory.recall(MISSING, MISSING) or "{}")
         waiting = [self._containers.root]
         while waiting:
             url = waiting.pop(0)
@@ -395,7 +405,13 @@ class CatalogueCrawl:
             content_hash = self._reader.hash(record.digest())
         seen = replace(seen, content_hash=content_hash)
         facts = self._facts.get(found.url)
-        may_be_cut = facts is None or not facts.has_end or found.url in self._containers.unproved
+        may_be_cut = (
+            facts is None
+            or not facts.has_end
+            or found.url in self._containers.unproved
+            # The end of a cut document may have moved behind it.
+            or (known is not None and known.guid in self._missing_since)
+        )
         return Sighting(seen, record, subject=name, memory=found.memory, may_be_cut=may_be_cut)
 
     def _keep_named(
@@ -434,15 +450,25 @@ class CatalogueCrawl:
     def _doubt(self, left_out: Collection[KnownRecord]) -> None:
         """Note the records whose descriptions are missing, or a part of them: the lists may be cut.
 
-        Records that an earlier job found absent, or that nobody can recognise, raise no doubt.
+        Records that nobody can recognise raise no doubt, nor do those that have been missing for so long that
+        the others need not wait any more.
         """
         broken = [*self._only_named(), *(one for one, found in self._found.items() if found.error)]
         listed = self._containers.listed
         unread = (self._before(one)[0] or self._known.adoptable.of(one, listed) for one in broken)
+        missing = {one.guid for one in (*left_out, *filter(None, unread)) if one.recognised}
+        # What an unread list has is not missing for that reason.
+        first = None if self._containers.unreadable else self._now.isoformat()
+        since = {
+            guid: begin
+            for guid in sorted(missing)
+            if (begin := self._missing_since.get(guid, first)) is not None
+        }
+        self._reader.memory.remember(MISSING, MISSING, json.dumps(since))
         self._containers.left_out.update(
-            known.guid
-            for known in (*left_out, *filter(None, unread))
-            if known.recognised and known.absent_since is None
+            guid
+            for guid in missing
+            if guid not in since or self._now - datetime.fromisoformat(since[guid]) < LEFT_OUT_AFTER
         )
 
     def _prove(self, is_missing: bool) -> None:

@@ -71,6 +71,7 @@ class DcatSourceType(RdfSourceType):
                 mapper_of(config),
                 known,
                 sink,
+                now=now,
                 most=config.max_records,
                 max_deletions=config.max_deletions,
                 concurrency=opened.concurrency,

@@ -19,11 +19,13 @@ from ckan.tests.helpers import call_action
 
 from ckanext.activity.model import Activity
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.harvesting.dcat.crawl import MISSING
 from ckanext.freshness.harvesting.messages import with_code
 from ckanext.freshness.harvesting.preview import Preview, preview
 from ckanext.freshness.harvesting.rdf import parsing
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.record import urls_in_guid
+from ckanext.freshness.model import HarvestDocument
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
@@ -47,6 +49,10 @@ SCHEMAS: dict[str, str | None] = {
 }
 STRICT = "ckanext.freshness.tests.harvesting:strict_schema.json"
 """A schema with validators that the layout of packages does not know."""
+
+
+def _a_day_earlier(time: str) -> str:
+    return (datetime.fromisoformat(time) - timedelta(days=1)).isoformat()
 
 
 @dataclass
@@ -201,7 +207,11 @@ class Harvest:
         for row in model.Session.query(extra).filter(
             extra.key.in_(("forbidden_since", "absent_since", "incomplete_since"))
         ):
-            row.value = (datetime.fromisoformat(row.value) - timedelta(days=1)).isoformat()
+            row.value = _a_day_earlier(row.value)
+        for missing in model.Session.query(HarvestDocument).filter_by(url=MISSING):
+            missing.outline = {
+                guid: _a_day_earlier(since) for guid, since in missing.outline.items()
+            }
         model.Session.commit()
 
     def hold(self) -> Any:

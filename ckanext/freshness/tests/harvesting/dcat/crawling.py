@@ -39,7 +39,9 @@ class CatalogueSite(Site):
                 memory: Any = self.memory
                 reach = SourceHosts(self.url, self.allowed_hosts)
                 reader = DocumentReader(client, reach, memory, parser, salt="")
-                crawl = CatalogueCrawl(reader, self.url, map_dataset, known, keep, most=self.most)
+                crawl = CatalogueCrawl(
+                    reader, self.url, map_dataset, known, keep, now=now, most=self.most
+                )
                 end = await crawl.run()
         job.containers = end.containers
         return end

@@ -13,14 +13,14 @@ import brotli
 import pytest
 from aiohttp import web
 from ckan.tests.helpers import call_action
-from rdflib import RDF
+from rdflib import RDF, URIRef
 
 from ckanext.freshness.harvesting.strategy import BrakeLimits, RecordClass
 from ckanext.freshness.tests.harvesting.conftest import add_source, stored, sysadmin
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import NOW
 from ckanext.freshness.tests.servers.base import Answer, Exchange
-from ckanext.freshness.tests.servers.catalogue import MEDIA_TYPES, CatalogueServer
+from ckanext.freshness.tests.servers.catalogue import DCAT, MEDIA_TYPES, CatalogueServer
 from ckanext.freshness.tests.servers.faults import Body, Cut, Fault, Raw, Status, Truncate, written
 
 COUNT = 12
@@ -230,7 +230,61 @@ def test_a_record_that_is_away_already_is_no_sign_of_a_cut(
     site.job()
     assert bool(site.held) is deletes
     lose(server)
-    assert site.job().of(CHANGED) == {server.iri("000")}
+    job = site.job(NOW + timedelta(hours=0 if deletes else 20))
+    assert job.of(CHANGED) == {server.iri("000")}
+
+
+def only_named(server: CatalogueServer, key: str) -> None:
+    """List a dataset, and describe it no more."""
+    server.entries = [one for one in server.entries if one.key != key]
+    server.extra.add((URIRef(f"{server.url}/"), DCAT.dataset, URIRef(server.iri(key))))
+
+
+def refused(server: CatalogueServer, key: str) -> None:
+    """Leave most datasets out, and refuse their own documents: none of them is ever gone."""
+    server.entries, away = server.entries[:5], server.entries[5:]
+    server.faults |= {f"/dataset/{one.key}": Status(403) for one in away}
+
+
+MISSING: dict[str, Callable[[CatalogueServer, str], None]] = {
+    "only named": only_named,
+    "refused": refused,
+}
+
+
+@pytest.mark.usefixtures("clean_site")
+@pytest.mark.parametrize("name", MISSING)
+def test_a_record_that_is_missing_for_days_delays_no_other(
+    server: CatalogueServer, name: str
+) -> None:
+    """It may be the place at which the document is cut, but only for so long."""
+    harvest = add_source(server.source_url, source_type="dcat_catalog")
+    harvest.run()
+    MISSING[name](server, "011")
+    lose(server)
+    assert harvest.run().stats["updated"] == 0
+    harvest.wait_a_day()
+    assert harvest.run().stats["updated"] == 1
+    for number in (1, 2):
+        server.entries[number] = dataclasses.replace(server.entries[number], files=())
+        assert harvest.run().stats["updated"] == 1
+    assert server.iri("011") in harvest.datasets()
+
+
+@pytest.mark.usefixtures("clean_site")
+def test_the_end_of_a_cut_document_moves_on(server: CatalogueServer) -> None:
+    """The dataset in which it is cut now was missing for days: it loses nothing at once."""
+    harvest = add_source(server.source_url, source_type="dcat_catalog", on_absence="keep")
+    harvest.run()
+    whole = server.unlisted = server.entries
+    server.entries = whole[:5]
+    harvest.run()
+    harvest.wait_a_day()
+    harvest.run()
+    server.entries = [*whole[:5], dataclasses.replace(whole[5], files=())]
+    assert harvest.run().stats["updated"] == 0
+    harvest.wait_a_day()
+    assert harvest.run().stats["updated"] == 1
 
 
 @pytest.mark.usefixtures("clean_site")

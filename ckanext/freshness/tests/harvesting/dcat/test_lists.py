@@ -688,3 +688,17 @@ def test_a_list_is_not_read_again_for_each_record_within_it(
     server.reset()
     assert site.job().of(DELETED) == set()
     assert server.count("") < 10
+
+
+def test_records_are_not_missing_while_their_list_is_not_read(
+    server: Documents, site: CatalogueSite
+) -> None:
+    """What they lost meanwhile is no sign of a cut."""
+    more = 'dct:description "d" ;'
+    server.publish("/c", datasets(*range(20)) + "<> dcat:catalog <b> .")
+    server.publish("/b", dataset("b", more=more))
+    site.job()
+    server.files["/b"] = Answer(503)
+    site.job()
+    server.publish("/b", dataset("b"))
+    assert site.job(NOW + DAY).of(CHANGED) == {f"{server.url}/d/b"}
