@@ -17,6 +17,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -137,30 +138,25 @@ class TimeLimitError(Exception):
     """The end of work that took longer than its :func:`time_limit`. Its transaction must be rolled back."""
 
 
+_end: ContextVar[float] = ContextVar("end of the time limit", default=math.inf)
+"""When the :func:`time_limit` of this thread ends, on the monotonic clock."""
+
+
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
     """Limit the time of work with CKAN's session, which begins and ends without an open transaction.
 
-    After that time, PostgreSQL cancels the statement that runs or waits, and the session begins no other. Code
-    that uses the database in no way is not interrupted.
+    After that time, PostgreSQL cancels the statement that runs or waits, and no session of CKAN in this thread
+    begins another, even if code of other extensions removes the session. Code that uses the database in no way
+    is not interrupted.
 
     :raises TimeLimitError: the work took longer
     """
+    # The listeners stay: other threads may be calling them.
+    if not sa.event.contains(model.Session, "after_begin", _limit_transaction):
+        sa.event.listen(model.Session, "after_begin", _limit_transaction)
     end = time.monotonic() + seconds
-
-    def refuse_late(connection: Any, cursor: Any, statement: str, *others: Any) -> None:
-        if time.monotonic() >= end and not statement.startswith("ROLLBACK TO SAVEPOINT"):
-            raise TimeLimitError
-
-    def begin(session: Any, transaction: Any, connection: sa.engine.Connection) -> None:
-        if transaction.nested:
-            return
-        left = max(1, math.ceil((end - time.monotonic()) * 1000))
-        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {left}")
-        sa.event.listen(connection, "before_cursor_execute", refuse_late)
-
-    session = model.Session()
-    sa.event.listen(session, "after_begin", begin)
+    token = _end.set(end)
     try:
         yield
     except sa.exc.DBAPIError as error:
@@ -168,7 +164,20 @@ def time_limit(seconds: float) -> Iterator[None]:
             raise
         raise TimeLimitError from error
     finally:
-        sa.event.remove(session, "after_begin", begin)
+        _end.reset(token)
+
+
+def _limit_transaction(session: Any, transaction: Any, connection: sa.engine.Connection) -> None:
+    if transaction.nested or _end.get() == math.inf:
+        return
+    left = max(1, math.ceil((_end.get() - time.monotonic()) * 1000))
+    connection.exec_driver_sql(f"SET LOCAL statement_timeout = {left}")
+    sa.event.listen(connection, "before_cursor_execute", _refuse_late)
+
+
+def _refuse_late(connection: Any, cursor: Any, statement: str, *others: Any) -> None:
+    if time.monotonic() >= _end.get() and not statement.startswith("ROLLBACK TO SAVEPOINT"):
+        raise TimeLimitError
 
 
 def _each(connection: sa.engine.Connection, statement: str, keys: Iterable[int]) -> None:

@@ -371,8 +371,15 @@ BEGINNING = timedelta(seconds=30)
 """A consumer that took a job holds its lock within this time."""
 GATHER_RESENT = timedelta(hours=2)
 """ckanext-harvest sends a message to gather again that was taken and not completed for this long."""
-STILL = timedelta(minutes=5)
-"""A consumer without progress for this long is dead: the import of a record ends within four minutes."""
+PAGE_TIME = timedelta(seconds=90)
+"""A consumer begins no other record of a page after this time."""
+RECORD_TIME = timedelta(minutes=4)
+"""The import of a record is ended after this time.
+
+A dataset with as many parts as are allowed takes half a minute.
+"""
+STILL = PAGE_TIME + RECORD_TIME + timedelta(seconds=30)
+"""A consumer without progress for this long is dead: a page tells of progress at its end, when Solr has it."""
 CRON = timedelta(minutes=20)
 """``ckan harvester run``, called every few minutes, marks a complete job as finished within this time."""
 

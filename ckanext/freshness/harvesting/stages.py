@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from textwrap import shorten
 from typing import Any, Literal
@@ -42,16 +42,6 @@ log = logging.getLogger(__name__)
 
 PAGE_SIZE = 50
 """How many records one message of the fetch queue carries."""
-
-PAGE_TIME = 90.0
-"""Seconds after which the rest of a page waits for messages of its own."""
-
-RECORD_TIME = 240.0
-"""Seconds after which the import of one record is ended, as an error of that record.
-
-A dataset with as many parts as are allowed (:data:`~.packages.writer.MOST_PARTS`) takes half a minute. A
-consumer without progress for five minutes counts as dead.
-"""
 
 _DONE = frozenset({"added", "updated", "deleted", "not modified"})
 """The report statuses of objects whose import has succeeded."""
@@ -355,7 +345,7 @@ def _import_page(source_id: str, page: Sequence[PendingObject]) -> tuple[set[str
     writer = PackageWriter(harvest.source_row(source_id), page)
     # A transaction that has begun already would have no limit.
     model.Session.commit()
-    end = time.monotonic() + PAGE_TIME
+    end = time.monotonic() + harvest.PAGE_TIME.total_seconds()
     with without_solr_commits():
         for item in page:
             marks = dict(writer.marks)
@@ -383,14 +373,13 @@ def _import_page(source_id: str, page: Sequence[PendingObject]) -> tuple[set[str
 
 def _import_one(writer: PackageWriter, item: PendingObject) -> None:
     """Import an object, and commit: what the next one does may be rolled back."""
-    with time_limit(RECORD_TIME):
-        warnings = writer.write(item)
-    if warnings:
-        # Add to those of gather, without repeating those of an earlier import of the object.
-        earlier = json.loads(item.extras.get("warnings", "[]"))
-        text = json_text(list(dict.fromkeys([*earlier, *warnings])))
-        set_extras([(item.id, "warnings", text)])
-    model.Session.commit()
+    with time_limit(harvest.RECORD_TIME.total_seconds()):
+        if warnings := writer.write(item):
+            # Add to those of gather, without repeating those of an earlier import of the object.
+            earlier = json.loads(item.extras.get("warnings", "[]"))
+            text = json_text(list(dict.fromkeys([*earlier, *warnings])))
+            set_extras([(item.id, "warnings", text)])
+        model.Session.commit()
 
 
 def _index(marks: Mapping[str, datetime]) -> list[indexing.IndexFailure]:
@@ -414,7 +403,7 @@ def _error_message(error: BaseException, object_id: str) -> str:
     if isinstance(error, (ImportFailed, database.TablesMissingError)):
         return str(error)
     if isinstance(error, TimeLimitError):
-        minutes = round(RECORD_TIME / 60)
+        minutes = round(harvest.RECORD_TIME / timedelta(minutes=1))
         words = (
             f"Its import was ended after {minutes} minutes, and the dataset is as it was. The next job tries "
             "again. If it fails too, ask the publisher whether the record is as large as it should be"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from ckan.tests.helpers import call_action
 
+from ckanext.freshness.ckan_adapter import harvest as adapter
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesters import harvest_here
-from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.packages.writer import MOST_PARTS
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import TITLES, Harvest, add_source, stored
@@ -42,7 +42,17 @@ def work_on() -> None:
         sleep(0.02)
 
 
-@pytest.mark.parametrize("endless", [work_on, lambda: sleep(600)], ids=["statements", "statement"])
+def remove_the_session() -> None:
+    """As plugins do."""
+    model.Session.remove()
+    work_on()
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [work_on, lambda: sleep(600), remove_the_session],
+    ids=["statements", "statement", "session"],
+)
 def test_an_import_that_does_not_end(
     endless: Callable[[], None],
     stumbling: StumblingPlugin,
@@ -53,7 +63,7 @@ def test_an_import_that_does_not_end(
     """It is an error of its record, whether that is new, changed or deleted; the others are imported."""
     harvest.configure(delete_unlisted=True)
     stumbling.during["Dataset 1"] = endless
-    monkeypatch.setattr(stages, "RECORD_TIME", 1.0)
+    monkeypatch.setattr(adapter, "RECORD_TIME", timedelta(seconds=1))
     first = harvest.run()
     ended(first.errors)
     assert (first.stats["added"], first.stats["errored"]) == (2, 1)

@@ -220,10 +220,10 @@ def test_a_job_says_what_it_waits_for(
     harvest.gather()
     told("3 records are still to be imported", after=timedelta())
     assert idle not in read(pages[0])
-    told(idle, after=timedelta(minutes=6))
+    told(idle, after=timedelta(minutes=7))
 
     harvest.fetch()
-    told("All records are done", after=timedelta(minutes=6))
+    told("All records are done", after=timedelta(minutes=7))
     assert idle not in read(pages[0])
     told(idle, after=timedelta(minutes=30))
     harvest.finish(job_id)
