@@ -167,7 +167,8 @@ class Demo:
             edition=self._kept("edition", 1),
         )
         iati = registry_model.sample()
-        registry_model.lived_in(iati, utc_now())
+        *_, forbidden, gone = iati.datasets.values()
+        forbidden.status, gone.status = 403, 404
         registry = RegistryServer(iati, port=self._port("registry_port"), address=REGISTRY)
         portal = PortalServer(port=self._port("portal_port"), address=PORTAL)
         for title in ON_PORTAL:

@@ -1,7 +1,6 @@
 """The source type ``iati_registry``: reporting organisations and their datasets. A dataset is one file.
 
-A registry is a CKAN with IATI's fields, which :mod:`ckanext.freshness.harvesting.ckan` reads, or the index
-files of a Bulk Data Service, which are read here: organisations, then datasets, each handed on at once.
+A registry is the index files of a Bulk Data Service: organisations, then datasets, each handed on at once.
 Organisations take the part of a FAIR Data Point's catalogs: a dataset's guid names its organisation's URL.
 
 Registries write null, the text "None" and worse for a missing value. A record that lacks a required value is an
@@ -12,22 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from ckanext.freshness.aging.messages import N_
-from ckanext.freshness.ckan_adapter.core import NAMES
 from ckanext.freshness.harvesting import legal_values
 from ckanext.freshness.harvesting.ckan.api import (
-    CkanApi,
     JsonClient,
-    Site,
-    dictionaries,
     id_of,
-    pairs,
     quoted,
-    site_of,
     text_of,
     too_many,
     without_user,
@@ -43,7 +35,7 @@ from ckanext.freshness.harvesting.record import (
     Sink,
 )
 from ckanext.freshness.harvesting.source_client import SourceClient, UnreadableDocument
-from ckanext.freshness.harvesting.source_config import ConfigError, Source, SourceConfig, one_of
+from ckanext.freshness.harvesting.source_config import ConfigError, Source, SourceConfig
 from ckanext.freshness.harvesting.source_type import (
     CrawlEnd,
     SourceMemory,
@@ -60,9 +52,6 @@ SOURCE_TYPE = "iati_registry"
 MAPPING_VERSION = 1
 """Raise it if mapping or layout make another package of the same record: every package is written again."""
 
-CKAN, BULK_DATA_SERVICE = "ckan", "bulk-data-service"
-"""Kinds of registries: values of the configuration's key ``registry``."""
-
 RETIRED_HOSTS = frozenset({"iatiregistry.org", "www.iatiregistry.org"})
 """Hosts of IATI's own CKAN, which was switched off in January 2026."""
 
@@ -73,25 +62,9 @@ _RETIRED = N_(
 RETIRED = HarvestMessage(_RETIRED.rstrip("."), MessageCode.OF_SOURCE_TYPE, words=_RETIRED)
 
 
-OWN_KEYS = {"registry": one_of((CKAN, BULK_DATA_SERVICE))}
-
-
 def is_retired(source_url: str) -> bool:
     """Return whether a source is at IATI's own CKAN, which is retired."""
     return (urlsplit(source_url).hostname or "") in RETIRED_HOSTS
-
-
-def kind_of(source_url: str, configured: str | None) -> str:
-    """Return the kind of a source's registry: the configured one, or the one its URL looks like.
-
-    Index files have known names, and a Bulk Data Service is usually at a host named after it.
-    """
-    if configured is not None:
-        return configured
-    parts = urlsplit(source_url)
-    filename = parts.path.rstrip("/").rpartition("/")[2].removesuffix(".json")
-    is_index = filename in INDEX_NAMES or (parts.hostname or "").startswith("bulk-data")
-    return BULK_DATA_SERVICE if is_index else CKAN
 
 
 # Records
@@ -104,16 +77,7 @@ REGISTRY_ID = "registry_id"
 REGISTRY_NAME = "registry_name"
 """Extra of organizations and datasets: the registry's short name. CKAN's name may need a mark to be unique."""
 
-_TEXT_FIELDS = ("notes", "author", "author_email", "maintainer", "maintainer_email")
-_IATI_FIELDS = ("filetype", "iati_version", "data_updated")
-
-FIELD_KEYS = frozenset(
-    {
-        *("title", "license_id", "license", "uri", REGISTRY_ID, REGISTRY_NAME),
-        *_TEXT_FIELDS,
-        *_IATI_FIELDS,
-    }
-)
+FIELD_KEYS = frozenset({"title", "license_id", "license", "uri", REGISTRY_ID, REGISTRY_NAME})
 """Keys of packages that are deleted if the registry no longer has them."""
 
 # Fields that belong to CKAN itself, or change on their own.
@@ -126,10 +90,6 @@ _IGNORED_ORGANISATION_FIELDS = frozenset(
         *(REGISTRY_ID, REGISTRY_NAME),
     }
 )
-_IGNORED_DATASET_EXTRAS = frozenset(
-    {"guid", "harvest_object_id", "harvest_source_id", "harvest_source_title"}
-)
-"""Extras that this site's harvester writes itself."""
 
 
 def _link(value: Any) -> str | None:
@@ -144,18 +104,18 @@ def organisation_record(raw: Mapping[str, Any], url: str) -> Record:
     :param url: the registry's URL of it
     :raises ValueError: it has no name. The text is for people.
     """
-    name = _first(raw, "short_name", "name")
+    name = text_of(raw.get("short_name"))
     if name is None:
         raise ValueError("the registry gives the organisation no name")
     fields = {
-        "title": _first(raw, "human_readable_name", "title") or name,
+        "title": text_of(raw.get("human_readable_name")) or name,
         "description": text_of(raw.get("description")),
-        "image_url": _link(raw.get("image_display_url")) or _link(raw.get("image_url")),
+        "image_url": _link(raw.get("image_url")),
         "uri": url,
         REGISTRY_ID: id_of(raw),
         REGISTRY_NAME: name,
     }
-    for key, value in [*raw.items(), *pairs(raw.get("extras"))]:
+    for key, value in raw.items():
         if key not in _IGNORED_ORGANISATION_FIELDS:
             fields.setdefault(legal_values.clean(key), text_of(value))
     return Record(_present(fields), name=name)
@@ -168,12 +128,10 @@ def dataset_record(raw: Mapping[str, Any], url: str) -> Record:
     :param url: the registry's URL of it
     :raises ValueError: it lacks something, or its file has no web URL. The text is for people.
     """
-    name = _first(raw, "short_name", "name")
-    first: dict[str, Any] = next(iter(dictionaries(raw.get("resources"))), {})
-    file_url = text_of(raw.get("source_url")) or text_of(first.get("url"))
+    name, file_url = text_of(raw.get("short_name")), text_of(raw.get("source_url"))
     for words, value in (
         ("name", name),
-        ("organisation", _first(raw, "reporting_org_id", "owner_org")),
+        ("organisation", text_of(raw.get("reporting_org_id"))),
         ("URL of a file", file_url),
     ):
         if value is None:
@@ -183,42 +141,18 @@ def dataset_record(raw: Mapping[str, Any], url: str) -> Record:
     except FetchError as error:
         raise ValueError(f"the URL of its file {error.words}") from error
     fields = {
-        "title": text_of(raw.get("title")) or name,
-        "license": _first(raw, "licence_id", "license_id"),
+        "title": name,
+        "license": text_of(raw.get("licence_id")),
         "uri": url,
         REGISTRY_ID: id_of(raw),
         REGISTRY_NAME: name,
-        **{key: text_of(raw.get(key)) for key in (*_TEXT_FIELDS, *_IATI_FIELDS)},
     }
-    for key, value in pairs(raw.get("extras")):
-        is_ours = key in _IGNORED_DATASET_EXTRAS or key.startswith(NAMES.status)
-        if not is_ours and fields.get(key) is None:
-            fields[legal_values.clean(key)] = text_of(value)
     resource = {"uri": url, "url": file_url, "name": name, "format": FORMAT}
-    tags = {tag for each in dictionaries(raw.get("tags")) if (tag := text_of(each.get("name")))}
-    return Record(_present(fields), [resource], sorted(tags), name=name)
-
-
-def _first(raw: Mapping[str, Any], in_index: str, in_ckan: str) -> str | None:
-    """Return the text of a field that index files and CKANs name differently."""
-    return text_of(raw.get(in_index)) or text_of(raw.get(in_ckan))
+    return Record(_present(fields), [resource], name=name)
 
 
 def _present(fields: Mapping[str, str | None]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
-
-
-# CKAN
-
-
-def ckan_organisation(raw: Mapping[str, Any], site: Site) -> Record:
-    """Return the record of an organization of a CKAN. See :func:`organisation_record`."""
-    return organisation_record(raw, site.url_of("organization", str(id_of(raw))))
-
-
-def ckan_dataset(raw: Mapping[str, Any], site: Site) -> Record:
-    """Return the record of a dataset of a CKAN. See :func:`dataset_record`."""
-    return dataset_record(raw, site.url_of("dataset", str(id_of(raw))))
 
 
 # Index files
@@ -381,7 +315,6 @@ class IatiSourceType(SourceType):
     )
     min_records = 1
     owned_keys = FIELD_KEYS
-    own_keys = OWN_KEYS
 
     def check(self, config: SourceConfig) -> None:
         """Check that the editor may create organizations."""
@@ -407,29 +340,16 @@ class IatiSourceType(SourceType):
         sink: Sink,
         now: datetime,
     ) -> CrawlEnd:
-        from ckanext.freshness.harvesting.ckan.crawl import CrawlOptions, PortalCrawl
-
-        url, config = source.url, source.config
-        salt = salt_of(config, MAPPING_VERSION)
-        client = JsonClient(opened.client, opened.reach)
-        crawl: PortalCrawl | IndexCrawl
-        if kind_of(url, config.own.get("registry")) == CKAN:
-            site = site_of(url)
-            options = CrawlOptions(
-                salt,
-                partial(ckan_dataset, site=site),
-                partial(ckan_organisation, site=site),
-                keeps_organizations=True,
-                concurrency=opened.concurrency,
-                max_deletions=config.max_deletions,
-            )
-            api = CkanApi(client, url, config.max_records)
-            crawl = PortalCrawl(api, url, options, known, sink)
-        else:
-            most = config.max_records
-            crawl = IndexCrawl(client, url, known, sink, salt=salt, max_records=most)
+        crawl = IndexCrawl(
+            JsonClient(opened.client, opened.reach),
+            source.url,
+            known,
+            sink,
+            salt=salt_of(source.config, MAPPING_VERSION),
+            max_records=source.config.max_records,
+        )
         end = await crawl.run()
-        if end.errors and is_retired(url):
+        if end.errors and is_retired(source.url):
             end.errors.insert(0, RETIRED)
         return end
 

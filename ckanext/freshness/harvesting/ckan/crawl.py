@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -92,8 +91,6 @@ class CrawlOptions:
     concurrency: int = 8
     max_deletions: int | None = None
     """The source's."""
-    keeps_organizations: bool = False
-    """Organizations stay as long as the portal has them, also without datasets."""
 
 
 class PortalCrawl:
@@ -375,18 +372,11 @@ class PortalCrawl:
         return url if url in self._containers.catalogs else None
 
     async def _read_organizations(self) -> None:
-        """Read the organizations that own the listed datasets, and those that did before, each by itself."""
+        """Read the organizations that own the listed datasets, each by itself."""
         owners = sorted(filter(None, {*self._owners.values()}))
         await for_each(self._options.concurrency, self._read_organization, owners)
-        if self._options.keeps_organizations:
-            owning = set(self._organizations.values())
-            former = sorted(
-                _id_in(one.url) for one in self._known if one.is_catalog and one.url not in owning
-            )
-            read = partial(self._read_organization, is_former=True)
-            await for_each(self._options.concurrency, read, former)
 
-    async def _read_organization(self, owner: str, *, is_former: bool = False) -> None:
+    async def _read_organization(self, owner: str) -> None:
         """Hand on an organization, once."""
         make = self._options.organization
         if make is None:
@@ -396,11 +386,8 @@ class PortalCrawl:
             raw = await self._organization(owner)
             record = make(raw)
         except (UnreadableDocument, ValueError) as error:
-            is_gone = is_former and getattr(error, "outcome", None) is ReadOutcome.GONE
             url = self._api.site.url_of("organization", self._ids.get(owner, owner))
-            if is_gone and self._known.at(url) is not None:
-                self._sink(Sighting(SeenRecord(url, ReadOutcome.GONE)), self._containers)
-            if is_gone or owner in self._organizations:
+            if owner in self._organizations:
                 return
             words = error.reason if isinstance(error, UnreadableDocument) else str(error)
             if self._known.at(url) is not None:
@@ -414,9 +401,8 @@ class PortalCrawl:
             if url not in catalogs:
                 catalogs.add(url)
                 self._hand_on(url, root, record, text_of(raw.get("name")), is_catalog=True)
-        if not is_former:
-            self._organizations[owner] = self._organizations[_id_in(url)] = url
-            self._containers.listed.add(url)
+        self._organizations[owner] = self._organizations[_id_in(url)] = url
+        self._containers.listed.add(url)
 
     async def _organization(self, owner: str) -> dict[str, Any]:
         """Return an organization by its id or name.

@@ -16,7 +16,7 @@ from ckanext.freshness.copies.store import Store
 from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import copies
-from ckanext.freshness.tests.harvesting.conftest import add_source
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness_iati import cycle, publication
 from ckanext.freshness_iati.model import IatiDataset
 from ckanext.freshness_iati.report import CycleReport
@@ -33,14 +33,24 @@ class Site:
     """
 
     server: RegistryServer
-    source_id: str
+    harvest: Harvest
     now: datetime = field(default_factory=lambda: datetime.now(timezone.utc).replace(microsecond=0))
 
     @classmethod
     def of(cls, server: RegistryServer) -> Site:
         """Create a source of a registry with three datasets, one of which may go without an approval."""
         harvest = add_source(server.url, source_type="iati_registry", max_delete_fraction=0.5)
-        return cls(server, harvest.source["id"])
+        return cls(server, harvest)
+
+    @property
+    def source_id(self) -> str:
+        return str(self.harvest.source["id"])
+
+    def unregister(self, dataset: Dataset) -> None:
+        """Take a dataset out of the registry, as yesterday's job has found: it has no page that could tell."""
+        self.server.registry.remove(dataset)
+        harvest_here(self.source_id)
+        self.harvest.wait_a_day()
 
     def later(self, **span: float) -> Site:
         """Move the time on."""

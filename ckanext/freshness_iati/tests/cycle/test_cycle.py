@@ -162,7 +162,7 @@ def test_what_is_no_longer_registered_goes_and_the_rest_stays(
     site.update()
     gone, *rest = datasets(site)
     package_id = site.row(gone).package_id
-    site.server.registry.remove(gone)
+    site.unregister(gone)
     figures = done(site.later(hours=1).update())
     assert (figures["datasets_unregistered"], figures["total_number_of_datasets"]) == (1, 2)
     assert site.row(gone) is None

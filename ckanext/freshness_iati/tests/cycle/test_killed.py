@@ -38,7 +38,7 @@ def test_the_next_cycle_makes_it_good(site: Site, point: str, store_folder: Path
     site.update()
     changed, gone, same = datasets(site)
     changed.edition += 1
-    site.server.registry.remove(gone)
+    site.unregister(gone)
     killed_at(*POINTS[point], site.later(hours=1).update)
     # PostgreSQL keeps the lock until it notices that the process is gone.
     until(lambda: not is_held(cycle_lock(site.source_id)))

@@ -21,15 +21,19 @@ from ckanext.freshness_iati.tests.registry.conftest import (
     packages,
     waiting,
 )
-from ckanext.freshness_iati.tests.servers.registry import RegistryServer
+from ckanext.freshness_iati.tests.servers.registry import (
+    DATASETS_MINIMAL,
+    REPORTING_ORGS,
+    RegistryServer,
+)
 from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
 
-@pytest.mark.parametrize("kind", ["ckan", "bulk-data-service"])
-def test_a_registry_becomes_organizations_and_datasets(registry: RegistryServer, kind: str) -> None:
-    harvest = add_registry(registry.url if kind == "ckan" else registry.index_url)
+@pytest.mark.parametrize("path", ["", DATASETS_MINIMAL, f"{REPORTING_ORGS}.json"])
+def test_a_registry_becomes_organizations_and_datasets(registry: RegistryServer, path: str) -> None:
+    harvest = add_registry(f"{registry.url}{path}")
     job = again(harvest)
     assert not job.errors and counts(job) == {"added": 8, "updated": 1}
     groups, found = organizations(), packages(harvest)

@@ -1,16 +1,14 @@
-"""Crawls of index files, with correct and faulty answers, and the kinds of registries."""
+"""Crawls of index files, with correct and faulty answers."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting import source_config
 from ckanext.freshness.harvesting.ckan.api import JsonClient
 from ckanext.freshness.harvesting.record import (
     Containers,
@@ -28,7 +26,7 @@ from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
-from ckanext.freshness_iati.source_type import OWN_KEYS, IndexCrawl, kind_of
+from ckanext.freshness_iati.source_type import IndexCrawl
 from ckanext.freshness_iati.tests.servers.registry import (
     DATASETS_MINIMAL,
     REPORTING_ORGS,
@@ -55,7 +53,7 @@ class Crawler:
     """One crawl of index files, and its sightings."""
 
     def __init__(self, server: RegistryServer, limits: Limits = LIMITS, **options: Any) -> None:
-        self.url = server.index_url
+        self.url = server.url
         self.sightings: list[Sighting] = []
         self.crawled: CrawlEnd = asyncio.run(self._run(limits, options))
 
@@ -133,7 +131,7 @@ def test_json_that_would_fill_the_memory_is_not_parsed(server: RegistryServer) -
 def test_known_organisations_keep_their_datasets_when_their_listing_fails(
     server: RegistryServer,
 ) -> None:
-    crawl = index_crawl(server.index_url)
+    crawl = index_crawl(server.url)
     urls = [crawl.organisation_url(one) for one in server.registry.organisations]
     server.faults[lambda request: REPORTING_ORGS in request.target] = faults.Status(code=500)
     found = Crawler(server, known=[KnownRecord(url, guid_of(url, None)) for url in urls])
@@ -207,7 +205,7 @@ def test_an_organisation_without_a_name_protects_itself(server: RegistryServer) 
     assert "no name" in found.errors and len(found.read(catalogs=True)) == 2
     assert not found.crawled.containers.unreadable
     # Of a known one the datasets are harvested.
-    url = index_crawl(server.index_url).organisation_url(bad)
+    url = index_crawl(server.url).organisation_url(bad)
     known = Crawler(server, known=[KnownRecord(url, guid_of(url, None))])
     assert url in known.crawled.containers.catalogs - found.crawled.containers.catalogs
     assert len(known.read(catalogs=False)) == 12
@@ -225,34 +223,6 @@ def test_a_record_without_an_id_could_be_any_and_lets_nothing_go(
     found = Crawler(server)
     assert found.crawled.containers.unreadable and "no id" in found.errors
     assert len(found.read(catalogs=not of_a_dataset)) == len(known) - 1
-
-
-# Kinds of registries
-
-
-@pytest.mark.parametrize(
-    ("url", "configured", "kind"),
-    [
-        ("https://iatiregistry.org", None, "ckan"),
-        ("https://bulk-data.iatistandard.org/", None, "bulk-data-service"),
-        ("https://example.org/iati/datasets-minimal", None, "bulk-data-service"),
-        ("https://example.org/iati/reporting-orgs.json", None, "bulk-data-service"),
-        ("https://example.org/iati/datasets-minimal", "ckan", "ckan"),
-        ("https://example.org", "bulk-data-service", "bulk-data-service"),
-    ],
-)
-def test_the_kind_of_a_registry(url: str, configured: str | None, kind: str) -> None:
-    assert kind_of(url, configured) == kind
-
-
-def test_the_configuration_names_a_kind() -> None:
-    for kind in ("ckan", "bulk-data-service"):
-        config, _ = source_config.parse(json.dumps({"registry": kind}), own_keys=OWN_KEYS)
-        assert config.own == {"registry": kind}
-    for wrong in ("CKAN", True, ["ckan"]):
-        with pytest.raises(source_config.ConfigError) as refused:
-            source_config.parse(json.dumps({"registry": wrong}), own_keys=OWN_KEYS)
-        assert str(refused.value) == '"registry" must be "ckan" or "bulk-data-service"'
 
 
 def test_what_is_published_of_a_source_has_no_password() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import Any
 
 _IDS = uuid.UUID("8f4c3a52-3d0f-4f0e-9d2c-6a1f0a7b9c11")
@@ -60,11 +59,8 @@ class Dataset:
     id: str
     name: str
     organisation_id: str
-    title: str
     filetype: str = "activity"
-    iati_version: str = "2.03"
     license_id: str = "odc-by"
-    extras: dict[str, str] = field(default_factory=dict)
     url: str | None = None
     edition: int = 1
     generated: str = "2026-01-01T00:00:00Z"
@@ -90,7 +86,7 @@ def iati_file(dataset: Dataset) -> bytes:
     )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<{root} version="{dataset.iati_version}" generated-datetime="{dataset.generated}">\n'
+        f'<{root} version="2.03" generated-datetime="{dataset.generated}">\n'
         f"{items}\n</{root}>\n"
     ).encode()
 
@@ -111,8 +107,7 @@ class Registry:
     def add_dataset(self, organisation: Organisation, name: str, **values: Any) -> Dataset:
         """Register a dataset, as `{organisation}-{name}`."""
         full = f"{organisation.name}-{name}"
-        known = {"title": f"{organisation.title}: {name}", **values}
-        one = Dataset(registry_id("dataset", full), full, organisation.id, **known)
+        one = Dataset(registry_id("dataset", full), full, organisation.id, **values)
         self.datasets[one.id] = one
         return one
 
@@ -138,22 +133,5 @@ def sample(organisations: int = 3, datasets: int = 12) -> Registry:
     return registry
 
 
-def lived_in(registry: Registry, now: datetime) -> None:
-    """Give the datasets of a registry titles for people and different ages, and let two files fail.
-
-    :param now: the moment that the ages are counted from; aware
-    """
-    for number, dataset in enumerate(registry.datasets.values()):
-        owner = registry.organisations[dataset.organisation_id]
-        kind = "organisation file" if dataset.filetype == "organisation" else "activities"
-        dataset.title = f"{owner.title}: {kind} {2026 - number // len(registry.organisations)}"
-        modified = now - timedelta(days=_AGES[number % len(_AGES)])
-        dataset.extras["modified"] = modified.date().isoformat()
-    *_, forbidden, gone = registry.datasets.values()
-    forbidden.status, gone.status = 403, 404
-
-
-_AGES = (12, 95, 40, 150, 3, 101, 220, 88, 400, 20, 60, 70)
-"""Days, for a registry whose files should be updated every quarter."""
 _NAMES = ("water_for_all", "ministry_of_health", "fonds_vert")
 _KINDS: Mapping[str, str] = {"organisation": "org", "activity": "act"}
