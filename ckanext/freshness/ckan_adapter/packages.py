@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -249,26 +248,9 @@ def indexed_packages() -> set[str]:
     return ids
 
 
-def indexed_versions(package_ids: Sequence[str]) -> dict[str, datetime]:
-    """Return ``metadata_modified``, to the millisecond and without a zone, of the packages that Solr has.
-
-    :param package_ids: at most a page of packages
-    :raises ckan.lib.search.SearchError: Solr does not answer
-    """
-    answer = _search_packages(
-        f"+id:({' OR '.join(package_ids)})", rows=len(package_ids), fl="id,metadata_modified"
-    )
-    found = {}
-    for document in answer.docs:
-        # Solr leaves out zeros at the end, which Python 3.10 does not read.
-        second, _, fraction = document["metadata_modified"].rstrip("Z").partition(".")
-        found[document["id"]] = datetime.fromisoformat(f"{second}.{fraction:0<3}")
-    return found
-
-
-def _search_packages(*more: str, **parameters: Any) -> Any:
+def _search_packages(**parameters: Any) -> Any:
     site = tk.config["ckan.site_id"]
-    conditions = [f'+site_id:"{site}"', "+entity_type:package", "+state:active", *more]
+    conditions = [f'+site_id:"{site}"', "+entity_type:package", "+state:active"]
     try:
         return search_common.make_connection(decode_dates=False).search(
             "*:*", fq=conditions, **parameters

@@ -335,7 +335,7 @@ def _fail(error: BaseException, ids: Sequence[str]) -> set[str]:
 
 
 def _import_page(source_id: str, page: Sequence[PendingObject]) -> tuple[set[str], set[str]]:
-    """Import objects in order, and see that Solr has their packages.
+    """Import objects in order, and commit their documents in Solr.
 
     :returns: the ids that are done, and those that failed. For the others there was no time.
     """
@@ -362,12 +362,7 @@ def _import_page(source_id: str, page: Sequence[PendingObject]) -> tuple[set[str
                 done.add(item.id)
             if time.monotonic() >= end:
                 break
-    for failure in _index(writer.marks):
-        for item in object_states.load(sorted(done)):
-            if item.package_id == failure.package_id:
-                object_states.add_error(item.id, _error_message(failure.error, item.id))
-                done.remove(item.id)
-                failed.add(item.id)
+    _confirm(writer.marks)
     return done, failed
 
 
@@ -382,18 +377,14 @@ def _import_one(writer: PackageWriter, item: PendingObject) -> None:
         model.Session.commit()
 
 
-def _index(marks: Mapping[str, datetime]) -> list[indexing.IndexFailure]:
-    """Make the documents of the packages of a page visible, and send those that Solr does not have.
-
-    CKAN 2.11 only logs the errors of hooks that it calls to index a package.
-    """
+def _confirm(marks: Mapping[str, datetime]) -> None:
+    """Make the documents that CKAN has sent for the packages of a page visible."""
     try:
-        return indexing.complete(marks)
+        indexing.confirm(marks)
     except indexing.SolrAwayError:
         # The marks stay, so that the next refresh sends the documents.
         log.exception("Solr did not commit a page of harvested datasets")
         model.Session.rollback()
-        return []
 
 
 def _error_message(error: BaseException, object_id: str) -> str:

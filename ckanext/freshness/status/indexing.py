@@ -3,8 +3,8 @@
 Searches, facets and lists use the stored status, so that the count of a facet is the number of datasets
 that it finds.
 
-To send: mark, send, commit, unmark. The mark is written in the transaction that writes the extras. If a run is
-killed, the next run finds its marks and sends these documents first.
+To send: mark, lock, send, commit, unmark. The mark is written in the transaction that writes the extras. If
+a run is killed, the next run finds its marks and sends these documents first.
 """
 
 from __future__ import annotations
@@ -31,13 +31,11 @@ from ..ckan_adapter.core import (
 )
 from ..ckan_adapter.database import is_loss
 from ..ckan_adapter.packages import (
-    PACKAGE_EXTRAS,
     SEARCH_FAULTS,
     count_indexed_packages,
-    hold_packages,
     index_package,
     indexed_packages,
-    indexed_versions,
+    lock_packages,
     solr_commit,
     unindex_package,
 )
@@ -252,106 +250,51 @@ def _index_all(marks: Mapping[str, datetime]) -> tuple[int, list[IndexFailure]]:
     return len(marks) - len(failures), failures
 
 
-def complete(marks: Mapping[str, datetime]) -> list[IndexFailure]:
-    """Commit Solr, send the documents that it does not have in their newest version, and remove the marks.
+def confirm(marks: Mapping[str, datetime]) -> None:
+    """Commit Solr, and remove the marks of packages whose documents CKAN's actions have sent.
 
-    :param marks: the marks of packages that CKAN's actions have written
-    :returns: the packages that failed, which stay marked
     :raises SolrAwayError: Solr does not answer
     """
     with _telling_that_solr_is_away():
         solr_commit()
-        indexed = indexed_versions(list(marks)) if marks else {}
-    package = model.Package.__table__
-    statement = sa.select(package.c.id, package.c.metadata_modified).where(package.c.id.in_(marks))
-    lacking = {
-        package_id
-        for package_id, modified in model.Session.execute(statement)
-        if indexed.get(package_id)
-        != modified.replace(microsecond=modified.microsecond // 1000 * 1000)
-    }
-    unmark({id_: since for id_, since in marks.items() if id_ not in lacking})
+    unmark(marks)
     model.Session.commit()
-    return index({id_: marks[id_] for id_ in sorted(lacking)})
 
 
 def index(marks: Mapping[str, datetime]) -> list[IndexFailure]:
     """Send the documents of datasets, commit Solr, and remove the marks.
-
-    An edit meanwhile sends its dataset's document too, perhaps before our older document. So the documents
-    of datasets that were edited meanwhile are sent again.
 
     :returns: the datasets that failed
     :raises SolrAwayError: Solr does not answer
     """
     if not marks:
         return []
-    todo: Sequence[str] = list(marks)
-    before = _versions(todo)
-    failures: dict[str, Exception] = {}
-    while todo:
-        failures |= _send(todo)
-        after = _versions(todo)
-        todo = [id_ for id_ in todo if before.get(id_) != after.get(id_)]
-        before = after
-    if failures and not solr_answers():
-        raise SolrAwayError(in_words(next(iter(failures.values()))))
-    unmark({id_: since for id_, since in marks.items() if id_ not in failures})
-    model.Session.commit()
-    return [IndexFailure(package_id, error) for package_id, error in failures.items()]
-
-
-def _send(ids: Sequence[str]) -> dict[str, Exception]:
-    """Send documents and commit Solr; return the errors by dataset."""
     # The session may hold packages from before we wrote by SQL.
     model.Session.expire_all()
-    held = hold_packages(ids)
-    failures: dict[str, Exception] = {}
-    for package_id in ids:
+    failures: list[IndexFailure] = []
+    for package_id in sorted(marks):
         try:
-            _index(package_id)
+            _send(package_id)
         except Exception as error:
             if is_loss(error):
                 raise
             model.Session.rollback()
-            if isinstance(error, SearchIndexError) and not solr_answers():
+            if not solr_answers():
                 raise SolrAwayError(in_words(error)) from error
             # A plugin's hook or the dataset itself failed: send the other documents all the same.
             log.exception("Dataset %s could not be indexed", package_id)
-            failures[package_id] = error
-    del held
-    model.Session.commit()
-    try:
-        solr_commit()
-    except SearchIndexError as error:
-        raise SolrAwayError(in_words(error)) from error
+            failures.append(IndexFailure(package_id, error))
+    failed = {failure.package_id for failure in failures}
+    confirm({id_: since for id_, since in marks.items() if id_ not in failed})
     return failures
 
 
-def _index(package_id: str) -> None:
+def _send(package_id: str) -> None:
+    """Send a document while no other process can write its package: whoever writes later sends a newer one."""
+    lock_packages([package_id])
     try:
         index_package(package_id)
     except tk.ObjectNotFound:
         # The dataset was purged, perhaps after its document was sent.
         unindex_package(package_id)
-
-
-def _versions(ids: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-    """Wait for edits under way, and return a value for each package that changes when the package is written.
-
-    It ends the transaction. Statuses, results of checks and changes of groups do not move
-    ``metadata_modified``.
-    """
-    rows = model.Session.execute(sa.text(_VERSIONS), {"ids": list(ids)}).all()
     model.Session.commit()
-    return {row.id: tuple(row) for row in rows}
-
-
-_VERSIONS = f"""
-SELECT p.id, p.metadata_modified, p.private, p.owner_org, md5(CAST({PACKAGE_EXTRAS} AS text)) AS extras,
-    (SELECT md5(string_agg(m.id, ' ' ORDER BY m.id)) FROM member m
-     WHERE m.table_id = p.id AND m.state = 'active') AS groups,
-    (SELECT md5(string_agg(
-        concat_ws(' ', r.id, r.last_modified, r.size, r.mimetype, r.hash, r.extras), ' ' ORDER BY r.id
-    )) FROM resource r WHERE r.package_id = p.id AND r.state = 'active') AS resources
-FROM package p WHERE p.id = ANY(:ids) ORDER BY p.id FOR SHARE OF p"""

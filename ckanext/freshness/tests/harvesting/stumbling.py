@@ -20,9 +20,6 @@ class StumblingPlugin(p.SingletonPlugin):
         super().__init__(**keywords)
         self.writes: Counter[str] = Counter()
         self.deletions: Counter[str] = Counter()
-        self.documents: Counter[str] = Counter()
-        self.unindexable: set[str] = set()
-        """Titles of datasets whose documents Solr is to refuse."""
         self.during: dict[str, Callable[[], object]] = {}
         """What else happens while a dataset is written, once for each title."""
         self.cancels_statement = False
@@ -37,14 +34,8 @@ class StumblingPlugin(p.SingletonPlugin):
     def after_dataset_delete(self, context: Any, pkg_dict: dict[str, Any]) -> None:
         self._stumble(self.deletions, context["package"].title)
 
-    def before_dataset_index(self, pkg_dict: dict[str, Any]) -> dict[str, Any]:
-        self._stumble(self.documents, pkg_dict["title"])
-        if pkg_dict["title"] in self.unindexable:
-            pkg_dict["metadata_created"] = "no date at all"
-        return pkg_dict
-
     def _stumble(self, times: Counter[str], title: str) -> None:
-        if times is not self.documents and title in self.during:
+        if title in self.during:
             self.during.pop(title)()
         if times[title] > 0:
             times[title] -= 1

@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -23,7 +24,8 @@ from ckanext.freshness.status import refresh as module
 from ckanext.freshness.status.indexing import SolrAwayError
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests.clock import freeze_time
-from ckanext.freshness.tests.processes import disconnect
+from ckanext.freshness.tests.harvesting.test_killed import waits_for_a_lock
+from ckanext.freshness.tests.processes import disconnect, until
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
@@ -245,21 +247,25 @@ def test_two_at_once_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_edit_while_documents_are_sent_is_not_lost(meddling: MeddlingPlugin) -> None:
+    """The edit waits for the older document to be sent, and sends a newer one."""
     (dataset_id,) = many(1)
-    edits = ["Edited meanwhile"]
+    edits: list[Thread] = []
+
+    def patch() -> None:
+        try:
+            write("package_patch", id=dataset_id, title="Edited meanwhile")
+        finally:
+            model.Session.remove()
 
     def edit(document: dict[str, Any]) -> None:
-        if edits:
-            with model.meta.engine.begin() as other:
-                other.execute(
-                    sa.text(
-                        "UPDATE package SET title = :title, metadata_modified = now() WHERE id = :id"
-                    ),
-                    {"id": dataset_id, "title": edits.pop()},
-                )
+        if not edits:
+            edits.append(Thread(target=patch))
+            edits[0].start()
+            until(lambda: waits_for_a_lock() or not edits[0].is_alive())
 
     meddling.meddle = edit
     at(later(days=8))
+    edits[0].join(60)
     assert search.show(dataset_id)["title"] == "Edited meanwhile"
 
 
