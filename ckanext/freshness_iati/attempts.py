@@ -8,7 +8,7 @@ verification of a certificate. Error details hold nothing that may not be publis
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from http import HTTPStatus
@@ -128,6 +128,14 @@ def attempt(
         "error_occurred": error is not None,
         "error_details": error,
     }
+
+
+def last_of(attempts: Sequence[Attempt], method: str) -> Attempt | None:
+    """Return the last attempt by a method, ``HEAD`` or ``GET``.
+
+    :param attempts: newest first
+    """
+    return next((each for each in attempts if each["method"] == method), None)
 
 
 def fetch_error(error: FetchError, method: str, url: str) -> ErrorDetails:

@@ -421,15 +421,19 @@ WHERE i.source_id = :source AND c.key IS NOT NULL"""
 _FIGURES = f"""
 SELECT count(*) AS total_number_of_datasets,
     ({_COPIES}) AS datasets_with_download,
-    count(*) FILTER (WHERE i.head_attempt ->> 'http_status' IS DISTINCT FROM '200'
-        AND i.head_attempt IS NOT NULL) AS datasets_head_request_non_200,
-    count(*) FILTER (WHERE i.get_attempt ->> 'http_status' IS DISTINCT FROM '200'
-        AND i.get_attempt IS NOT NULL
-        AND (i.get_attempt ->> 'http_status', i.get_attempt ->> 'error_occurred')
-            IS DISTINCT FROM ('304', 'false')) AS datasets_downloads_non_200,
+    count(*) FILTER (WHERE last.head ->> 'http_status' IS DISTINCT FROM '200' AND last.head IS NOT NULL)
+        AS datasets_head_request_non_200,
+    count(*) FILTER (WHERE last.get ->> 'http_status' IS DISTINCT FROM '200' AND last.get IS NOT NULL
+        AND (last.get ->> 'http_status', last.get ->> 'error_occurred') IS DISTINCT FROM ('304', 'false'))
+        AS datasets_downloads_non_200,
     (SELECT count(*) FROM freshness_run r WHERE r.kind = :kind AND r.id <> :run
         AND r.options ->> 'source' = :source AND r.resources IS NULL) AS number_crashes
-FROM freshness_iati i WHERE i.source_id = :source"""
+FROM freshness_iati i
+CROSS JOIN LATERAL (
+    SELECT jsonb_path_query_first(i.attempts, '$[*] ? (@.method == "HEAD")') AS head,
+        jsonb_path_query_first(i.attempts, '$[*] ? (@.method == "GET")') AS get
+) last
+WHERE i.source_id = :source"""
 
 
 # Cycles that other parts of the site start

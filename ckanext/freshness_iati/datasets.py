@@ -21,7 +21,7 @@ from .rules import FileState, GoodDownload
 from .source_type import REGISTRY_ID, REGISTRY_NAME, SOURCE_TYPE
 
 KEPT_ATTEMPTS = 5
-"""How many attempts are kept for each dataset."""
+"""How many attempts are kept for each dataset, besides its last HEAD and its last GET."""
 
 PAGE = 500
 """Rows fetched at a time from a long query."""
@@ -147,12 +147,7 @@ def _row(state: FileState) -> dict[str, Any]:
         else value
         for name, value in values.items()
     }
-    return {
-        **plain,
-        "head_attempt": state.last_attempt("HEAD"),
-        "get_attempt": state.last_attempt("GET"),
-        "attempts": state.attempts,
-    }
+    return {**plain, "attempts": state.attempts}
 
 
 def _organization_extra(key: str) -> str:
@@ -233,8 +228,11 @@ ORDER BY i.organisation_name, i.dataset_name, i.resource_id"""
 _WRITE = f"""
 UPDATE freshness_iati i SET {", ".join(f"{name} = f.{name}" for name in _COLUMNS)},
     initial_contents = coalesce(f.initial_contents, i.initial_contents),
-    head_attempt = coalesce(f.head_attempt, i.head_attempt),
-    get_attempt = coalesce(f.get_attempt, i.get_attempt),
-    attempts = jsonb_path_query_array(f.attempts || i.attempts, '$[0 to {KEPT_ATTEMPTS - 1}]')
+    attempts = (
+        SELECT coalesce(jsonb_agg(a ORDER BY n), '[]') FROM (
+            SELECT a, n, row_number() OVER (PARTITION BY a -> 'method' ORDER BY n) AS of_method
+            FROM jsonb_array_elements(f.attempts || i.attempts) WITH ORDINALITY AS x (a, n)
+        ) y WHERE n <= {KEPT_ATTEMPTS} OR of_method = 1
+    )
 FROM jsonb_populate_recordset(CAST(NULL AS freshness_iati), CAST(:rows AS jsonb)) f
 WHERE i.resource_id = f.resource_id RETURNING i.resource_id"""

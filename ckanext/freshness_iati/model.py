@@ -26,12 +26,6 @@ class IatiDataset(tk.BaseModel):
     dataset_id = Column(UnicodeText, nullable=False, doc="the registry's id of the dataset")
     dataset_name = Column(UnicodeText, nullable=False, doc="short name of the dataset")
     last_update_check = Column(DateTime, doc="when a cycle last checked the file")
-    head_attempt = Column(
-        JSONB(none_as_null=True), doc="the most recent HEAD; empty if there was none"
-    )
-    get_attempt = Column(
-        JSONB(none_as_null=True), doc="the most recent GET; empty if there was none"
-    )
     hash = Column(UnicodeText, doc="SHA-1 of the last known good file, hexadecimal")
     hash_excluding_generated_timestamp = Column(
         UnicodeText, doc="SHA-1 of that file without its generated-datetime attributes"
@@ -50,7 +44,10 @@ class IatiDataset(tk.BaseModel):
         DateTime, doc="when a cycle last found a new hash without generated-datetime attributes"
     )
     attempts = Column(
-        JSONB, nullable=False, server_default="[]", doc="the last five attempts, newest first"
+        JSONB,
+        nullable=False,
+        server_default="[]",
+        doc="the last five attempts, and the last HEAD and GET, newest first",
     )
     failures = Column(
         Integer, nullable=False, server_default="0", doc="failed checks since the last success"

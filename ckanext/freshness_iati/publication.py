@@ -28,6 +28,7 @@ from ckanext.freshness.runs import copies
 from ckanext.freshness.web.urls import display_url
 
 from . import datasets, downloads
+from .attempts import last_of
 from .downloads import (
     Archive,
     ArchiveMember,
@@ -315,11 +316,11 @@ def _entry_of(row: Any, site: str, *, has_copy: bool) -> dict[str, Any]:
         "source_url": display_url(row.url or ""),
         "last_update_check": row.last_update_check,
         "last_known_good_dataset": good,
-        "most_recent_head_attempt": downloads.attempt_entry(row.head_attempt),
-        "most_recent_get_attempt": downloads.attempt_entry(row.get_attempt),
+        "most_recent_head_attempt": downloads.attempt_entry(last_of(row.attempts, "HEAD")),
+        "most_recent_get_attempt": downloads.attempt_entry(last_of(row.attempts, "GET")),
         "attempts": [
             {**downloads.attempt_entry(each), "http_method": each["method"]}
-            for each in row.attempts
+            for each in row.attempts[: datasets.KEPT_ATTEMPTS]
         ],
     }
 

@@ -119,10 +119,6 @@ class FileState(NamedTuple):
     attempts: tuple[Attempt, ...] = ()
     failed_at: datetime | None = None
 
-    def last_attempt(self, method: str) -> Attempt | None:
-        """Return the last attempt of this check by a method: ``HEAD`` or ``GET``."""
-        return next((each for each in self.attempts if each["method"] == method), None)
-
     def without_failures(self, good: GoodDownload | None) -> FileState:
         """Return the state after a successful check, with its last known good download."""
         return self._replace(

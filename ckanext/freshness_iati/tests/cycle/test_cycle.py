@@ -269,7 +269,7 @@ def test_a_store_that_is_full_leaves_the_last_good_untouched(
     assert site.bytes_of(changed) == before
     row = site.row(changed)
     assert row.hash == hash_before and row.failures == 0
-    assert row.get_attempt["error_details"]["error_type"] == "store_error"
+    assert row.attempts[0]["error_details"]["error_type"] == "store_error"
     monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "0")
     done(site.later(minutes=1).update())
     assert site.bytes_of(changed) == changed.contents()

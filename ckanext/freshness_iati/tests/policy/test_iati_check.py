@@ -21,7 +21,7 @@ from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.exchange import ClientSettings
 from ckanext.freshness.web.hosts import Hosts
-from ckanext.freshness_iati.attempts import Attempt, ErrorType, attempt
+from ckanext.freshness_iati.attempts import Attempt, ErrorType, attempt, last_of
 from ckanext.freshness_iati.iati_check import (
     IatiCheckResult,
     IatiTools,
@@ -149,8 +149,8 @@ def test_head_is_refused(cycle: Cycle, server: IatiFiles) -> None:
     good = cycle.state.good
     assert good is not None
     assert (good.downloaded, good.verified_on_server) == (NOW, NOW + 23 * HOUR)
-    assert error_type(cycle.state.last_attempt("HEAD")) is ErrorType.HTTP_NON_200
-    assert cycle.state.last_attempt("GET") == attempt(NOW + 23 * HOUR, "GET", 304)
+    assert error_type(last_of(cycle.state.attempts, "HEAD")) is ErrorType.HTTP_NON_200
+    assert last_of(cycle.state.attempts, "GET") == attempt(NOW + 23 * HOUR, "GET", 304)
     server.body, server.etag, server.last_modified = OTHER, '"v2"', None
     assert cycle(23 * HOUR).decision.outcome is IatiOutcome.DOWNLOADED
     assert server.methods == ["HEAD", "GET!"] and cycle.copy == OTHER
@@ -188,7 +188,7 @@ def test_a_failure_leaves_what_is_good(
         settings=replace(SETTINGS, limits=replace(FAST, read=0.5, attempts=2)),
     )
     after = result.decision.state
-    assert error_type(after.last_attempt("GET")) is kind
+    assert error_type(last_of(after.attempts, "GET")) is kind
     assert result.kept is None
     assert (after.good, after.content_modified) == (before.good, before.content_modified)
     assert after.failures == 1
@@ -227,7 +227,7 @@ def test_no_secret_is_told(cycle: Cycle, server: IatiFiles) -> None:
 def test_what_is_no_url(cycle: Cycle, url: str) -> None:
     result = cycle(url=url)
     assert result.decision.outcome is IatiOutcome.GET_FAILED
-    assert error_type(cycle.state.last_attempt("GET")) is ErrorType.OTHER_ERROR
+    assert error_type(last_of(cycle.state.attempts, "GET")) is ErrorType.OTHER_ERROR
     cycle.url = url
     assert cycle().decision.outcome is IatiOutcome.POSTPONED
 
@@ -265,7 +265,7 @@ def test_a_file_that_cannot_be_stored(
     (result,) = run([file_of("resource", cycle.url, before)], full, NOW + 30 * HOUR)
     assert result.decision.outcome is IatiOutcome.NOT_STORED and result.kept is None
     after = result.decision.state
-    assert error_type(after.last_attempt("GET")) is ErrorType.STORE_ERROR
+    assert error_type(last_of(after.attempts, "GET")) is ErrorType.STORE_ERROR
     assert after.attempts[0]["error_details"]["detailed_message"] == "The disk is full."
     assert (after.good, after.failures, after.postponed_until) == (before.good, 0, None)
     cycle.state = after
@@ -281,7 +281,7 @@ def test_certificates_are_verified_and_exceptions_recorded(store: Store, tmp_pat
         for name in ("self-signed", "expired", "wrong-name", "untrusted"):
             check_input = file_of("a", urls[name], FileState())
             (result,) = run([check_input], store, hosts={host: ["127.0.0.1"]})
-            assert error_type(result.decision.state.last_attempt("GET")) is ErrorType.SSL_ERROR
+            assert error_type(last_of(result.decision.state.attempts, "GET")) is ErrorType.SSL_ERROR
         excused = replace(SETTINGS, insecure_hosts=frozenset({host}))
         (result,) = run([check_input], store, hosts={host: ["127.0.0.1"]}, settings=excused)
         (made,) = result.decision.state.attempts

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness_iati.attempts import ErrorDetails, ErrorType, attempt
+from ckanext.freshness_iati.attempts import ErrorDetails, ErrorType, attempt, last_of
 from ckanext.freshness_iati.rules import (
     FAILED,
     CheckSubject,
@@ -233,7 +233,7 @@ def test_after_the_6_hours_a_conditional_get_takes_the_place_of_head(
     decision = play(state, head(status), conditional(304))
     assert ends(decision, IatiOutcome.VERIFIED) and state.good is not None
     assert decision.state.good == state.good._replace(verified_on_server=NOW)
-    assert decision.state.last_attempt("GET") == attempt(NOW, "GET", 304)
+    assert last_of(decision.state.attempts, "GET") == attempt(NOW, "GET", 304)
     assert decision.state.failures == 0
 
 

@@ -31,8 +31,6 @@ def upgrade() -> None:
         sa.Column("dataset_id", sa.UnicodeText, nullable=False),
         sa.Column("dataset_name", sa.UnicodeText, nullable=False),
         sa.Column("last_update_check", sa.DateTime),
-        sa.Column("head_attempt", JSONB(none_as_null=True)),
-        sa.Column("get_attempt", JSONB(none_as_null=True)),
         sa.Column("hash", sa.UnicodeText),
         sa.Column("hash_excluding_generated_timestamp", sa.UnicodeText),
         sa.Column("downloaded", sa.DateTime),
