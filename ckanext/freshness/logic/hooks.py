@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -223,10 +223,10 @@ def chained_harvest() -> dict[str, Callable[..., Any]]:
     """Return the wrapped actions of ckanext-harvest, for sites with its plugin."""
     actions: dict[str, Callable[..., Any]] = {
         "harvest_job_abort": harvest_job_abort,
-        "harvest_job_list": harvest_job_list,
+        "harvest_job_list": _counting(lambda jobs: jobs),
         "harvest_job_report": harvest_job_report,
-        "harvest_job_show": harvest_job_show,
-        "harvest_source_show_status": harvest_source_show_status,
+        "harvest_job_show": _counting(lambda job: [job]),
+        "harvest_source_show_status": _counting(lambda status: filter(None, [status["last_job"]])),
         "harvest_jobs_run": harvest_jobs_run,
     }
     if IS_2_12:
@@ -459,37 +459,21 @@ def harvest_job_report(
 harvest_job_report.auth_audit_exempt = True
 
 
-@tk.chained_action
-@tk.side_effect_free
-def harvest_job_show(
-    original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
-) -> dict[str, Any]:
-    """Count the unchanged records of a job, too."""
-    job: dict[str, Any] = original(context, data_dict)
-    return _counted([job])[0]
+def _counting(jobs: Callable[[Any], Iterable[dict[str, Any]]]) -> Callable[..., Any]:
+    """Return an action that also counts the unchanged records of jobs.
 
+    :param jobs: returns the jobs in the answer of ckanext-harvest's action
+    """
 
-@tk.chained_action
-@tk.side_effect_free
-def harvest_job_list(
-    original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """Count the unchanged records of each job, too."""
-    return _counted(original(context, data_dict))
+    @tk.chained_action
+    @tk.side_effect_free
+    def counted(
+        original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
+    ) -> Any:
+        answer = original(context, data_dict)
+        if not database.missing_tables():
+            job_report.count_unchanged(jobs(answer))
+        return answer
 
-
-@tk.chained_action
-@tk.side_effect_free
-def harvest_source_show_status(
-    original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
-) -> dict[str, Any]:
-    """Count the unchanged records of a source's last job, too."""
-    status: dict[str, Any] = original(context, data_dict)
-    _counted([status["last_job"]] if status["last_job"] else [])
-    return status
-
-
-def _counted(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    if not database.missing_tables():
-        job_report.count_unchanged(jobs)
-    return jobs
+    action: Callable[..., Any] = counted
+    return action

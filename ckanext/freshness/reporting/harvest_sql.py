@@ -32,25 +32,18 @@ _FAILING_SINCE = f"""(
         WHERE j.source_id = s.id AND j.status = 'Finished' AND ({_GATHER_ERRORS} = 0 OR {_HAS_RECORDS})
         ORDER BY j.created DESC LIMIT 1), '-infinity'))"""
 """SQL: since when the jobs of the source ``s`` have failed: they had errors, and no records."""
-LAST_JOBS = f"""
+SOURCES = f"""
 SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org, s.type, s.active,
-    j.status, j.created, j.gather_started, j.finished, {_GATHER_ERRORS} AS gather_errors,
-    {_HELD_BY} AS held_by_job,
-    (SELECT count(*) FROM harvest_object o WHERE o.harvest_job_id = j.id AND o.state = 'ERROR') AS errored,
-    {_HAS_RECORDS} AS has_records,
     (SELECT count(*) FROM jsonb_array_elements(h.held) one
         WHERE h.released_at IS NULL AND one ->> 'released' IS NULL) AS held,
     CASE WHEN h.released_at IS NULL THEN 0 ELSE jsonb_array_length(h.held) END AS approved,
     {_FAILING_SINCE} AS failing_since
 FROM harvest_source s JOIN package p ON p.id = s.id AND p.state = 'active'
-LEFT JOIN LATERAL (
-    SELECT * FROM harvest_job WHERE source_id = s.id ORDER BY created DESC LIMIT 1
-) j ON true
 LEFT JOIN freshness_harvest_hold h ON h.source_id = s.id
 WHERE {{visible}} AND (CAST(:organization AS text) IS NULL OR p.owner_org = :organization)
 ORDER BY s.id"""
-"""SQL: the sources that a user may see, of ``:organization`` if it is given, with their last jobs, the numbers
-of their errors and of held and approved deletions, and since when jobs have failed."""
+"""SQL: the sources that a user may see, of ``:organization`` if it is given, with the numbers of held and
+approved deletions, and since when jobs have failed."""
 
 
 NEWEST_JOBS = f"""

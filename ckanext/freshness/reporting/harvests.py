@@ -18,7 +18,7 @@ import ckan.plugins.toolkit as tk
 from ..aging.messages import N_, NN_
 from ..ckan_adapter.database import is_held
 from ..ckan_adapter.harvest import BEGINNING, CRON, GATHER_RESENT, STILL, is_importing
-from ..dates import aware, utc, utc_now
+from ..dates import aware, utc, utc_now, utc_text
 from ..harvesting.holds import gather_lock
 from ..harvesting.messages import MessageCode, code_of, from_column
 from ..harvesting.record import Record, urls_in_guid
@@ -47,6 +47,8 @@ class PlainError:
 class HarvestJob:
     """A job of a source.
 
+    :ivar status: a key of :data:`.labels.JOBS`
+    :ivar errors: number of faults of the source and of records with faults
     :ivar counts: numbers of records without zeros
     :ivar source_errors: faults of the source itself
     :ivar record_errors: the first faults of records, each an ``error`` with the ``title`` of its dataset, or at
@@ -59,14 +61,20 @@ class HarvestJob:
 
     id: str
     source_id: str
-    state: State
+    status: str
     created: datetime
     started: datetime | None
     finished: datetime | None
+    errors: int
     counts: Mapping[str, int]
     source_errors: Sequence[PlainError]
     record_errors: Sequence[Row]
     progress: Row | None
+
+    @property
+    def state(self) -> State:
+        """The look of the status."""
+        return JOBS[self.status]
 
     @property
     def figures(self) -> list[str]:
@@ -76,7 +84,7 @@ class HarvestJob:
     @property
     def is_over(self) -> bool:
         """Whether nothing more happens in the job."""
-        return self.state not in (JOBS["waiting"], JOBS["running"])
+        return self.status not in ("waiting", "running")
 
     def records(self, most: int) -> dict[str, list[Row]]:
         """Return the first records that the job wrote, by title, by what became of them.
@@ -127,10 +135,11 @@ def jobs(
         HarvestJob(
             row["id"],
             row["source_id"],
-            JOBS[state(row)],
+            _status(row),
             aware(row["created"]),
             aware(row["gather_started"]),
             aware(row["finished"]),
+            row["gather_errors"] + row["errored"],
             {key: row[key] for key in _COUNTED if row[key]},
             of_sources.get(row["id"], ()),
             of_records.get(row["id"], ()),
@@ -140,11 +149,10 @@ def jobs(
     ]
 
 
-def state(row: Mapping[str, Any]) -> str:
-    """Return the state of a job, as a key of :data:`.labels.JOBS`.
+def _status(row: Mapping[str, Any]) -> str:
+    """Return the status of a job, as a key of :data:`.labels.JOBS`.
 
-    :param row: the job's columns, whether it ``has_records``, and the numbers ``gather_errors``, ``errored``
-        and ``held``, of the deletions that this job put on hold
+    :param row: of :data:`.harvest_sql.NEWEST_JOBS`
     """
     if row["status"] == "Aborted":
         return "stopped"
@@ -158,7 +166,7 @@ def state(row: Mapping[str, Any]) -> str:
 
 
 def _progress(row: Mapping[str, Any], now: datetime) -> Row | None:
-    if state(row) != "running":
+    if _status(row) != "running":
         return None
     gathered = row["gather_finished"]
     if gathered is None:
@@ -210,25 +218,30 @@ FILTERS = ("held", "errors")
 
 
 def sources(request: TableRequest) -> Iterator[Row]:
-    """Yield harvest sources with their last job: those that hold deletions first, then by errors.
+    """Yield harvest sources with their last ``job``: those that hold deletions first, then by errors.
 
     Only those who may edit a source learn how many deletions it holds: some may be of private datasets.
     """
     if not p.plugin_loaded("harvest"):
         return
     context, organization = request.context, request.organization
-    found = rows(harvest_sql.LAST_JOBS, context, organization=organization).mappings().all()
+    found = rows(harvest_sql.SOURCES, context, organization=organization).mappings().all()
+    last = {job.source_id: job for job in jobs([row["id"] for row in found], 1, errors=1)}
     numbers = dict(map(tuple, rows(harvest_sql.DATASETS_OF_SOURCES, context)))
     is_sysadmin, edited = sees_all(context), edited_organizations(context)
     listed = [
         {
             **with_texts(row),
             "held": row["held"] if is_sysadmin or row["owner_org"] in edited else None,
-            "errors": row["gather_errors"] + row["errored"],
-            "state": state({**row, "held": row["held_by_job"]}) if row["status"] else None,
+            "job": job,
+            "errors": job.errors if job else 0,
+            "state": job.status if job else None,
+            "created": utc_text(job.created) if job else None,
+            "finished": utc_text(job.finished) if job else None,
             "datasets": numbers.get(row["id"], 0),
         }
         for row in found
+        for job in (last.get(row["id"]),)
     ]
     if request.status:
         listed = [row for row in listed if row[request.status]]
@@ -238,17 +251,15 @@ def sources(request: TableRequest) -> Iterator[Row]:
 
 
 def in_trouble(listed: Iterable[Row]) -> list[Row]:
-    """Return the sources that hold deletions, will make approved ones or had errors, with their last ``job``.
+    """Return the sources that hold deletions, will make approved ones or had errors.
+
+    A source that was cleared has no job: its datasets are deleted already.
 
     :param listed: of :func:`sources`
     """
-    found = [row for row in listed if row["held"] or row["approved"] or row["errors"]]
-    if not found:
-        # A site without ckanext-harvest has no tables of jobs.
-        return []
-    last = {job.source_id: job for job in jobs([row["id"] for row in found], 1, errors=1)}
-    # A source that was cleared has no job: its datasets are deleted already.
-    return [{**row, "job": last[row["id"]]} for row in found if row["id"] in last]
+    return [
+        row for row in listed if row["job"] and (row["held"] or row["approved"] or row["errors"])
+    ]
 
 
 def datasets_of(source_id: str) -> list[Row]:

@@ -19,7 +19,7 @@ from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.messages import HarvestMessage, code_of
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
-from ckanext.freshness.reporting import harvests, labels, visibility
+from ckanext.freshness.reporting import harvests, visibility
 from ckanext.freshness.reporting.tables import TableRequest
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.test_killed import waits_for_a_lock
@@ -250,8 +250,7 @@ def state_of(job_id: str) -> tuple[str, list[str]]:
     """Return the state of a job, and what its report counts."""
     source = model.Session.get(HarvestJob, job_id).source_id
     (job,) = harvests.jobs([source], 1, job_id=job_id)
-    (state,) = (key for key, value in labels.JOBS.items() if value is job.state)
-    return state, job.figures
+    return job.status, job.figures
 
 
 def test_a_release_outlives_jobs_beside_what_is_held_anew(
