@@ -1,8 +1,10 @@
-"""Fixtures for tests of our tables."""
+"""Fixtures for tests of checks and of our tables."""
 
 from __future__ import annotations
 
 import pytest
+
+from ckanext.freshness.tests.web.conftest import server, session_server  # noqa: F401
 
 
 @pytest.fixture

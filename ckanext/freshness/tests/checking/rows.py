@@ -1,9 +1,17 @@
-"""A candidate, from which tests derive others."""
+"""A candidate and a result of a check, from which tests derive others."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
+from typing import Any
 
+from ckanext.freshness.checking.decisions import (
+    Attempt,
+    CheckResult,
+    KnownContent,
+    Outcome,
+    ResourceToCheck,
+)
 from ckanext.freshness.checking.selection import Candidate
 
 NOW = datetime(2026, 11, 21, 2)
@@ -30,3 +38,21 @@ NEW = Candidate(
     is_touched=False,
 )
 """Its dataset has been due for a day, and it was never checked."""
+
+AWARE = NOW.replace(tzinfo=timezone.utc)
+URL = "http://files.example.org/a.csv"
+HASH = "sha256:" + "a" * 64
+
+
+def visit(url: str = URL, memory: KnownContent | None = None, **more: Any) -> ResourceToCheck:
+    return ResourceToCheck("r", "p", url, memory or KnownContent(), **more)
+
+
+def finding(
+    outcome: Outcome = Outcome.FIRST_HASH,
+    at: datetime = AWARE,
+    **more: Any,
+) -> CheckResult:
+    attempt = Attempt(at, outcome, 200, more.pop("reason", None))
+    memory = more.pop("memory", KnownContent('"e"', "Sat, 21 Nov 2026 01:00:00 GMT", HASH))
+    return CheckResult(visit(), "files.example.org", outcome, memory, attempt)._replace(**more)

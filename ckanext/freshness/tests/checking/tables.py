@@ -9,24 +9,16 @@ import sqlalchemy as sa
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
-from ckanext.freshness.checking.decisions import (
-    Attempt,
-    CheckResult,
-    KnownContent,
-    Outcome,
-    ResourceToCheck,
-)
+from ckanext.freshness.checking.decisions import CheckResult, ResourceToCheck
 from ckanext.freshness.checking.selection import Candidate
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc
-from ckanext.freshness.tests.checking.rows import NEW
+from ckanext.freshness.tests.checking.rows import NEW, URL
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 TYPES = {"dataset"}
-URL = "http://files.example.org/a.csv"
-HASH = "sha256:" + "a" * 64
 LATER = NOW + DAY
 BEFORE = NOW.replace(tzinfo=None)
 AFTER = LATER.replace(tzinfo=None)
@@ -94,17 +86,6 @@ def rows(**more: Any) -> list[Candidate]:
     return sorted(
         check_rows.stream(NOW, settings.checks(), **more), key=lambda row: row.resource_id
     )
-
-
-def visit(url: str = URL, memory: KnownContent | None = None, **more: Any) -> ResourceToCheck:
-    return ResourceToCheck("r", "p", url, memory or KnownContent(), **more)
-
-
-def finding(outcome: Outcome = Outcome.FIRST_HASH, at: datetime = NOW, **more: Any) -> CheckResult:
-    reason = more.pop("reason", None)
-    attempt = Attempt(at, outcome, 200, reason)
-    memory = more.pop("memory", KnownContent('"e"', "Sat, 21 Nov 2026 01:00:00 GMT", HASH))
-    return CheckResult(visit(), "files.example.org", outcome, memory, attempt)._replace(**more)
 
 
 def write(*findings: CheckResult, start: datetime = NOW) -> list[CheckResult]:

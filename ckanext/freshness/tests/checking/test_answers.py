@@ -6,32 +6,24 @@ import asyncio
 import itertools
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outcome, ResourceToCheck
-from ckanext.freshness.checking.hasher import ContentSandbox
-from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.tests.checking.answers import (
     BROKEN,
     CASES,
     MOST_BYTES,
-    NOW,
     Asked,
     Case,
 )
+from ckanext.freshness.tests.checking.test_hdx_check import run_check
 from ckanext.freshness.tests.servers.raw import RawServer
-from ckanext.freshness.tests.web.support import FAST, SETTINGS, asking
-from ckanext.freshness.web.client import Client
+from ckanext.freshness.tests.web.support import asking
 from ckanext.freshness.web.connections import Names
-from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 NIGHTS = range(3)
-LIMITS = replace(
-    FAST, attempts=2, connect=10.0, read=5.0, total=20.0, retry_after_max=1.0, max_bytes=MOST_BYTES
-)
-UNPACED = HostPolicy(connections=1, per_second=1000.0)
 
 
 class Server:
@@ -64,7 +56,7 @@ def nights() -> Iterator[list[list[CheckResult]]]:
                 _resource(number, case, running.port, results[number])
                 for number, case in enumerate(CASES)
             ]
-            for result in asyncio.run(_checked(resources)):
+            for result in _checked(resources):
                 results[int(result.resource.resource_id)].append(result)
     yield results
 
@@ -83,15 +75,10 @@ def _resource(number: int, case: Case, port: int, before: list[CheckResult]) -> 
     )
 
 
-async def _checked(resources: list[ResourceToCheck]) -> list[CheckResult]:
-    found: list[CheckResult] = []
-    settings = replace(SETTINGS, limits=LIMITS)
+def _checked(resources: list[ResourceToCheck]) -> list[CheckResult]:
     names = Names(asking(lambda _: ["127.0.0.1"]))
-    with ContentSandbox() as sandbox:
-        async with Client(settings, Hosts(UNPACED), names, concurrency=100) as client:
-            tools = HdxTools(client, sandbox, lambda: NOW)
-            await check_resources(resources, tools, found.append, confirm_after=0.01)
-    return found
+    limits: dict[str, Any] = {"attempts": 2, "read": 5.0, "total": 20.0, "retry_after_max": 1.0}
+    return run_check(resources, names=names, max_bytes=MOST_BYTES, **limits)
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
@@ -112,8 +99,3 @@ def test_what_fails_keeps_what_is_known(nights: list[list[CheckResult]]) -> None
     for before, after in itertools.chain.from_iterable(map(itertools.pairwise, nights)):
         if after.outcome in (Outcome.ERROR, Outcome.CANNOT_TELL):
             assert after.memory == before.memory
-
-
-def test_each_case_has_its_name() -> None:
-    assert [name for name, count in Counter(case.name for case in CASES).items() if count > 1] == []
-    assert len(CASES) > 200

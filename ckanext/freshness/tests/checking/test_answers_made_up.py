@@ -26,21 +26,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outcome, ResourceToCheck
-from ckanext.freshness.checking.hasher import ContentSandbox
-from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
-from ckanext.freshness.tests.checking.answers import BODY, NOW
+from ckanext.freshness.tests.checking.answers import BODY
 from ckanext.freshness.tests.checking.test_formats import PAGE
+from ckanext.freshness.tests.checking.test_hdx_check import run_check
 from ckanext.freshness.tests.servers.raw import RawServer
-from ckanext.freshness.tests.web.support import FAST, SETTINGS, asking
+from ckanext.freshness.tests.web.support import SETTINGS, asking
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
-from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 ADDRESS = "127.0.0.1"
 MOST = 64 * 1024
-LIMITS = replace(FAST, attempts=2, read=3.0, total=10.0, max_bytes=MOST, retry_after_max=0.0)
-UNPACED = HostPolicy(connections=1, per_second=1000.0)
+LIMITS: dict[str, Any] = {"attempts": 2, "read": 3.0, "total": 10.0, "retry_after_max": 0.0}
 USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL)
 
 # What is connected to.
@@ -222,10 +218,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-async def _night(
-    server: Server, memories: list[KnownContent], is_encrypted: bool
-) -> list[CheckResult]:
-    found: list[CheckResult] = []
+def _night(server: Server, memories: list[KnownContent], is_encrypted: bool) -> list[CheckResult]:
     scheme, port = ("https", server.encrypted_port) if is_encrypted else ("http", server.port)
     resources = [
         ResourceToCheck(
@@ -237,13 +230,16 @@ async def _night(
         )
         for number, memory in enumerate(memories)
     ]
-    guard = Guard([f"{ADDRESS}/32"])
-    configured = replace(SETTINGS, limits=LIMITS, guard=guard, ca_bundle=server.bundle)
-    names = Names(asking(lambda host: ["127.0.0.1" if host != "localhost" else "127.0.0.2"]))
-    with ContentSandbox() as sandbox:
-        async with Client(configured, Hosts(UNPACED), names) as client:
-            tools = HdxTools(client, sandbox, lambda: NOW)
-            await check_resources(resources, tools, found.append, confirm_after=0.0)
+    found = run_check(
+        resources,
+        confirm_after=0.0,
+        names=Names(asking(lambda host: ["127.0.0.1" if host != "localhost" else "127.0.0.2"])),
+        settings=replace(SETTINGS, guard=Guard([f"{ADDRESS}/32"]), ca_bundle=server.bundle),
+        # Each attempt has a second look.
+        patience=4 * LIMITS["attempts"] * LIMITS["total"],
+        max_bytes=MOST,
+        **LIMITS,
+    )
     return sorted(found, key=lambda result: int(result.resource.resource_id))
 
 
@@ -256,10 +252,7 @@ def nights(
     results = []
     with connections() as connected:
         for _ in range(3):
-            # Each attempt has a second look.
-            night = _night(server, memories, is_encrypted)
-            work = asyncio.wait_for(night, 4 * LIMITS.attempts * LIMITS.total)
-            results.append(asyncio.run(work))
+            results.append(_night(server, memories, is_encrypted))
             memories = [result.memory for result in results[-1]]
     assert connected <= {ADDRESS}
     return results

@@ -23,17 +23,14 @@ from ckanext.freshness.checking.selection import (
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.dates import utc
-from ckanext.freshness.tests.checking.rows import NEW
+from ckanext.freshness.tests.checking.rows import HASH, NEW, URL, finding
 from ckanext.freshness.tests.checking.tables import (
     BEFORE,
     DAY,
-    HASH,
     HOUR,
     NOW,
     TYPES,
-    URL,
     evidence,
-    finding,
     judged,
     known,
     one_resource,

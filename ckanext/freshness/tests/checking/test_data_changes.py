@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import pytest
 
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.checking import data_changes
 from ckanext.freshness.checking.decisions import (
-    Attempt,
-    CheckResult,
     KnownContent,
     Outcome,
-    ResourceToCheck,
 )
-from ckanext.freshness.tests.checking.rows import NOW
+from ckanext.freshness.tests.checking.rows import NOW, finding, visit
 
 KNOWN = KnownContent(hash="sha256:a")
 
@@ -39,9 +35,5 @@ TABLE = [
 def test_results_that_show_a_change(
     outcome: Outcome, before: KnownContent, modified: datetime | None, expected: Evidence | None
 ) -> None:
-    resource = ResourceToCheck("r", "p", "http://x.org/", before)
-    attempt = Attempt(NOW, outcome)
-    more: dict[str, Any] = {"modified": modified}
-    assert expected is data_changes.evidence_of(
-        CheckResult(resource, "x.org", outcome, KNOWN, attempt, **more)
-    )
+    result = finding(outcome, resource=visit(memory=before), memory=KNOWN, modified=modified)
+    assert data_changes.evidence_of(result) is expected

@@ -8,22 +8,11 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.checking import fields
-from ckanext.freshness.checking.decisions import (
-    Attempt,
-    CheckResult,
-    KnownContent,
-    Outcome,
-    ResourceToCheck,
-)
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.tests.checking.rows import finding
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
-FINDING = CheckResult(
-    ResourceToCheck("r", "p", "http://x.org/"),
-    "x.org",
-    Outcome.SAME_HASH,
-    KnownContent(),
-    Attempt(NOW, Outcome.SAME_HASH),
-)
+FINDING = finding(Outcome.SAME_HASH, memory=KnownContent())
 OLD, NEW = "2026-01-01T00:00:00", "2026-02-01T00:00:00"
 ALL = fields.FIELDS
 

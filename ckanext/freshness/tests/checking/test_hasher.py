@@ -152,11 +152,6 @@ def test_a_body_that_broke_off_is_forgotten() -> None:
     assert asyncio.run(run()) == hashed([BOOK])[0]
 
 
-def test_a_container_that_cannot_be_read_is_hashed_by_its_bytes() -> None:
-    (found,) = hashed([BOOK[:-30]])
-    assert found.digest.content == of_bytes(BOOK[:-30])
-
-
 def open_descriptors() -> int:
     gc.collect()
     return len(os.listdir("/dev/fd"))

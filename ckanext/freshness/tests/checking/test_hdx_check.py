@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -36,6 +36,7 @@ from ckanext.freshness.tests.web.support import (
 )
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
+from ckanext.freshness.web.exchange import ClientSettings
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -43,21 +44,6 @@ MODIFIED_AT = datetime(2026, 9, 1, 10, tzinfo=timezone.utc)
 UNPACED = HostPolicy(connections=2, per_second=math.inf)
 
 Sink = Callable[[CheckResult], None]
-
-
-@pytest.fixture(scope="module")
-def module_server() -> Iterator[FileServer]:
-    with FileServer() as server:
-        yield server
-
-
-@pytest.fixture
-def server(module_server: FileServer) -> Iterator[FileServer]:
-    yield module_server
-    module_server.faults.clear()
-    module_server.files.clear()
-    module_server.wait_until_idle()
-    module_server.reset()
 
 
 def run_check(
@@ -68,10 +54,15 @@ def run_check(
     sink: Sink | None = None,
     policies: Mapping[str, HostPolicy] | None = None,
     names: Names | None = None,
+    settings: ClientSettings = SETTINGS,
     now: Callable[[], datetime] = lambda: NOW,
+    patience: float | None = None,
     **limits: Any,
 ) -> list[CheckResult]:
-    """Run checks, and return the results in their order."""
+    """Run checks, and return the results in their order.
+
+    :param patience: seconds within which all checks must end
+    """
     found: list[CheckResult] = []
 
     def give(finding: CheckResult) -> None:
@@ -80,13 +71,14 @@ def run_check(
             sink(finding)
 
     async def main() -> None:
-        configured = replace(SETTINGS, limits=replace(FAST, **limits))
+        configured = replace(settings, limits=replace(FAST, **limits))
         hosts = Hosts(UNPACED, policies)
         with ContentSandbox() as sandbox:
             known = names or Names(lookup({}))
             async with Client(configured, hosts, known, concurrency=concurrency) as client:
                 tools = HdxTools(client, sandbox, now)
-                await check_resources(visits, tools, give, confirm_after=confirm_after)
+                checks = check_resources(visits, tools, give, confirm_after=confirm_after)
+                await asyncio.wait_for(checks, patience)
                 left = asyncio.all_tasks() - {asyncio.current_task()}
                 assert not left, "tasks outlive the check"
 
@@ -115,10 +107,10 @@ def csv(body: bytes, etag: str | None = None, modified: str | None = None) -> An
 
 
 @pytest.fixture(scope="module")
-def seen(module_server: FileServer) -> KnownContent:
+def seen(session_server: FileServer) -> KnownContent:
     """What is stored of the server's file."""
-    (finding,) = run_check([visit(f"{module_server.url}/file.csv")])
-    module_server.reset()
+    (finding,) = run_check([visit(f"{session_server.url}/file.csv")])
+    session_server.reset()
     return finding.memory
 
 
@@ -136,18 +128,6 @@ def test_a_first_visit(server: FileServer) -> None:
     assert (finding.attempt.at, finding.attempt.status) == (NOW, 200)
     assert (finding.attempt.received, finding.attempt.final_url) == (len(BODY), None)
     assert not finding.counts_as_failure and finding.changed_at is None
-
-
-def test_a_second_visit_asks_with_what_is_remembered(
-    server: FileServer, seen: KnownContent
-) -> None:
-    finding = one(server, seen)
-    assert finding.outcome is Outcome.NOT_MODIFIED
-    assert finding.memory == seen
-    assert not finding.hashed
-    (request,) = server.requests
-    assert request.headers["If-None-Match"] == ETAG
-    assert request.headers["If-Modified-Since"] == MODIFIED
 
 
 def test_a_change_is_downloaded_twice(server: FileServer, seen: KnownContent) -> None:
@@ -285,10 +265,7 @@ def test_the_run_goes_on_while_a_change_waits_for_its_confirmation(
 
 def test_a_host_is_asked_by_no_more_than_its_connections(server: FileServer) -> None:
     server.latency = 0.02
-    try:
-        run_check([visit(f"{server.url}/{n}") for n in range(40)])
-    finally:
-        server.latency = 0.0
+    run_check([visit(f"{server.url}/{n}") for n in range(40)])
     assert server.peak == UNPACED.connections
 
 

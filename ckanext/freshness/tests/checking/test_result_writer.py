@@ -9,16 +9,15 @@ import pytest
 from ckanext.freshness.checking import check_rows
 from ckanext.freshness.checking.decisions import Attempt, CheckResult, KnownContent, Outcome
 from ckanext.freshness.checking.outlines import Outline
+from ckanext.freshness.tests.checking.rows import HASH, finding
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
     BEFORE,
     DAY,
-    HASH,
     HOUR,
     LATER,
     NOW,
     TYPES,
-    finding,
     known,
     one_resource,
     sql,

@@ -10,9 +10,7 @@ from ckanext.freshness.aging.status import Status
 from ckanext.freshness.checking.decisions import (
     Attempt,
     CheckResult,
-    KnownContent,
     Outcome,
-    ResourceToCheck,
 )
 from ckanext.freshness.checking.run_records import (
     ALL_HOSTS,
@@ -23,8 +21,8 @@ from ckanext.freshness.checking.run_records import (
     RunCounts,
     metadata_change,
 )
-from ckanext.freshness.checking.selection import Candidate, SelectionReason
-from ckanext.freshness.tests.checking.rows import NEW
+from ckanext.freshness.checking.selection import SelectionReason
+from ckanext.freshness.tests.checking.rows import NEW, finding, visit
 
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
 BEFORE = NOW - timedelta(days=3)
@@ -38,24 +36,13 @@ def found(
     host: str = "example.org",
     modified: datetime | None = None,
 ) -> CheckResult:
-    return CheckResult(
-        resource=ResourceToCheck(
-            "r",
-            package_id,
-            f"http://{host}/",
-            is_new=metadata == FIRST_RUN,
-            is_touched=metadata == FILESTORE,
-        ),
+    resource = visit(is_new=metadata == FIRST_RUN, is_touched=metadata == FILESTORE)
+    status = 404 if outcome is Outcome.ERROR else 200
+    return finding(
+        outcome,
+        resource=resource._replace(package_id=package_id),
         host=host,
-        outcome=outcome,
-        memory=KnownContent(),
-        attempt=Attempt(
-            NOW,
-            outcome,
-            status=404 if outcome is Outcome.ERROR else 200,
-            received=100,
-            seconds=0.25,
-        ),
+        attempt=Attempt(NOW, outcome, status=status, received=100, seconds=0.25),
         modified=modified,
     )
 
@@ -101,10 +88,6 @@ def test_labels_of_what_is_visited(
     see(counts, "p", SelectionReason.FRESH, metadata)
     counts.checked(found(outcome, metadata=metadata, modified=BEFORE if header else None))
     assert counts.resources() == {label: 1}
-
-
-def row(*, is_new: bool = False, is_touched: bool = False, requestable: bool = False) -> Candidate:
-    return NEW._replace(is_new=is_new, is_touched=is_touched, requestable=requestable)
 
 
 # Datasets
@@ -160,14 +143,14 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
 
 def test_what_the_visits_to_a_host_were_like() -> None:
     counts = RunCounts()
-    for finding in (
+    for result in (
         found(Outcome.NOT_MODIFIED, "p"),
         found(Outcome.CHANGED, "r"),
         found(Outcome.ERROR, "s"),
         found(Outcome.CANNOT_TELL, "t"),
         found(Outcome.SAME_HASH, "q", host="other.org"),
     ):
-        check(counts, finding)
+        check(counts, result)
     hosts = counts.hosts()
     assert hosts["example.org"] == {
         **{"checks": 4, "errors": 1, "blocked": 1, "bytes": 400},

@@ -98,11 +98,8 @@ def test_some_are_left_out_whatever_their_status(
 ) -> None:
     rules = replace(RULES, everything=everything, at_once=everything)
     candidate = NEW._replace(unconfirmed=unconfirmed, **facts)
-    if expected is SelectionReason.CHECK_DUE:
-        assert choose(candidate, NOW, rules).is_checked
-    else:
-        assert choose(candidate, NOW, rules) is expected
-        assert not rotates(candidate, NOW, rules)
+    assert choose(candidate, NOW, rules) is expected
+    assert not rotates(candidate, NOW, rules)
 
 
 INTERVALS = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from time import monotonic
 
@@ -24,12 +24,6 @@ from ckanext.freshness.web.hosts import HostPolicy
 
 HASTY = HostPolicy(connections=2, per_second=math.inf, failures=4, last_round=0.2)
 SILENT = "127.0.0.1"
-
-
-@pytest.fixture
-def server() -> Iterator[FileServer]:
-    with FileServer() as server:
-        yield server
 
 
 def test_a_host_that_hangs_is_put_off(server: FileServer) -> None:

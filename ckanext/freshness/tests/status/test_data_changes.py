@@ -142,33 +142,6 @@ def test_a_change_says_what_changed_in_the_tables(act: Act) -> None:
     ]
 
 
-def test_a_killed_run_neither_loses_nor_doubles_a_change(
-    act: Act, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dataset = new(act)
-    conclude(MADE + DAY, result(dataset, MADE + DAY, Outcome.FIRST_HASH, KnownContent(), OLD))
-    seen = MADE + 2 * DAY
-    changed = result(dataset, seen, Outcome.CHANGED, OLD, NEW, changed_at=seen)
-    with monkeypatch.context() as killed:
-        killed.setattr(model.Session, "commit", model.Session.rollback)
-        conclude(seen, changed)
-    assert changes(dataset) == []
-    memory = check_rows_hash(dataset)
-    assert memory == "sha256:old"
-    conclude(seen, changed)
-    assert [one["evidence"] for one in changes(dataset)] == ["hash"]
-    assert check_rows_hash(dataset) == "sha256:new"
-
-
-def check_rows_hash(dataset: Dataset) -> str | None:
-    model.Session.remove()
-    found = model.Session.execute(
-        sa.text("SELECT hash FROM freshness_check WHERE package_id = :id"), {"id": dataset["id"]}
-    )
-    value: str | None = found.scalar()
-    return value
-
-
 # The rules for dates that a source or a script states, without a site.
 
 

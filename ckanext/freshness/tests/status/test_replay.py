@@ -38,18 +38,6 @@ from ckanext.freshness.tests.status.replay_scenario import (
     moment,
 )
 
-PUBLISHED = """
-api, error, filestore, filestore,error, filestore,hash, filestore,same hash, firstrun, hash
-internal-filestore, internal-firstrun, internal-nothing, nothing, repeat hash, same hash
-0: Fresh, Updated nothing / 0: Fresh, Updated nothing,error / 0: Fresh, Updated script update
-1: Due, Updated filestore / 1: Due, Updated nothing / 1: Due, Updated nothing,error
-2: Overdue, Updated nothing / 2: Overdue, Updated nothing,error
-3: Delinquent, Updated nothing / 3: Delinquent, Updated nothing,error
-Freshness Unavailable, Updated no resources
-"""
-"""The labels of HDX's two published runs. Left out are ``api,error``, ``hash,error`` and ``same hash,error``:
-there a download that failed once left another's result behind; here it is "unconfirmed", or an error."""
-
 
 @pytest.fixture
 def scenario() -> Scenario:
@@ -85,17 +73,6 @@ def _golden(number: int) -> str:
 
 def _same(now: datetime) -> datetime:
     return now
-
-
-def test_every_label_of_the_published_runs_occurs(scenario: Scenario) -> None:
-    goldens = [(FOLDER / _golden(number)).read_text() for number in scenario.days]
-    printed = {
-        line.rpartition(": ")[0] for golden in goldens for line in golden.splitlines() if line
-    }
-    resources, datasets = PUBLISHED.split("\n0", 1)
-    wanted = {one.strip() for line in resources.split("\n") for one in line.split(", ")}
-    wanted |= {one.strip() for line in f"0{datasets}".split("\n") for one in line.split(" / ")}
-    assert wanted - {""} <= printed
 
 
 class Played:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import hashlib
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -122,28 +120,6 @@ def test_a_body_that_is_skipped_is_not_downloaded(server: FileServer) -> None:
     assert answer.received == 0
     server.wait_until_idle()
     assert fault.sent < 20 << 20
-
-
-def test_a_big_body_is_never_held(server: FileServer) -> None:
-    size = 64 << 20
-    server.faults["/x"] = faults.BigBody(size=size)
-    digest, count = hashlib.sha256(), 0
-
-    class Hash:
-        def write(self, data: bytes, /) -> None:
-            nonlocal count
-            digest.update(data)
-            count += len(data)
-
-        def restart(self) -> None:
-            raise AssertionError
-
-    tracemalloc.start()
-    answer = visit(f"{server.url}/x", lambda answer: Hash(), max_bytes=size, total=60)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert answer.received == count == size
-    assert peak < 8 << 20
 
 
 def test_compressed_bodies_count_both_ways(server: FileServer) -> None:

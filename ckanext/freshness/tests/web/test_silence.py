@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import math
-import socket
-
 import pytest
 
-from ckanext.freshness.tests.web.support import SETTINGS, lookup
-from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.connections import Names
-from ckanext.freshness.web.errors import FailureReason, FetchError
-from ckanext.freshness.web.exchange import Request
-from ckanext.freshness.web.hosts import Host, HostPolicy, Hosts
+from ckanext.freshness.web.errors import FailureReason
+from ckanext.freshness.web.hosts import Host, HostPolicy
 
 REFUSED = FailureReason.CONNECTION_REFUSED
 
@@ -81,32 +73,3 @@ def test_in_the_last_round_time_without_an_answer_counts(
     events: str, seconds: float, is_given_up: bool
 ) -> None:
     assert play(f"fff|{events}", last_round=seconds).is_given_up is is_given_up
-
-
-def reasons(url: str, count: int, hosts: Hosts) -> list[FailureReason | None]:
-    """Return the reasons for which consecutive requests failed."""
-
-    async def main() -> list[FailureReason | None]:
-        found: list[FailureReason | None] = []
-        async with Client(SETTINGS, hosts, Names(lookup({}))) as client:
-            for _ in range(count):
-                try:
-                    await client.fetch(Request(url))
-                except FetchError as error:
-                    found.append(error.reason)
-                else:
-                    found.append(None)
-        return found
-
-    return asyncio.run(main())
-
-
-def test_a_host_that_refuses_is_left_alone() -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
-        policy = HostPolicy(50, math.inf, failures=2)
-        hosts = Hosts(policy)
-        assert reasons(url, 5, hosts) == [REFUSED] * 2 + [FailureReason.HOST_SILENT] * 3
-        # Three attempts each.
-        assert hosts.of("127.0.0.1").requests == 6
