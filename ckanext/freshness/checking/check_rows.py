@@ -74,9 +74,8 @@ def sync(
 ) -> None:
     """Give each active resource of active packages of some types a row, remove all other rows, and commit.
 
-    If a resource is gone and a new resource of the same dataset has the same URL, the new one takes over the
-    row and the copy: some tools write resources without their ids. If the URL of a resource has changed, its
-    row is reset. Only the values that a check wrote into the resource are kept, to recognise them as ours.
+    If the URL of a resource has changed, its row is reset. Only the values that a check wrote into the resource
+    are kept, to recognise them as ours.
 
     :param now: start of the run, aware
     :param package_ids: compare only these packages, while others may be written; None for all
@@ -94,8 +93,6 @@ def sync(
             of_check=" WHERE package_id = ANY(:packages)",
         )
     session.execute(sa.text(compare), values)
-    session.execute(sa.text(_REPLACE_COPIES))
-    session.execute(sa.text(_REPLACE))
     session.execute(sa.text(_REMOVE))
     for batch in _streamed(session, _MISSING, {}):
         session.execute(
@@ -279,34 +276,10 @@ _CHECKED = """
 # Compare all rows in one statement: few differ.
 _COMPARE = f"""
 CREATE TEMPORARY TABLE freshness_difference ON COMMIT DROP AS
-SELECT k.id, k.url, k.url_type, c.resource_id AS known_id, coalesce(k.package_id, c.package_id) AS package_id,
-    CASE WHEN k.id IS NULL THEN c.url END AS gone_url, k.last_modified
+SELECT k.id, k.url, k.url_type, c.resource_id AS known_id, k.package_id, k.last_modified
 FROM ({_CHECKED}{{of_resource}}) k
 FULL JOIN (SELECT resource_id, package_id, url FROM freshness_check{{of_check}}) c ON c.resource_id = k.id
 WHERE k.id IS NULL OR c.resource_id IS NULL OR c.url <> k.url OR c.package_id <> k.package_id"""
-
-_PAIRS = """
-WITH gone AS (
-    SELECT known_id, package_id, gone_url AS url,
-        row_number() OVER (PARTITION BY package_id, gone_url ORDER BY known_id) AS number
-    FROM freshness_difference WHERE id IS NULL
-),
-new AS (
-    SELECT id, package_id, url, row_number() OVER (PARTITION BY package_id, url ORDER BY id) AS number
-    FROM freshness_difference WHERE known_id IS NULL
-)"""
-
-_REPLACE = f"""{_PAIRS}
-UPDATE freshness_check c SET resource_id = new.id
-FROM gone JOIN new USING (package_id, url, number)
-WHERE c.resource_id = gone.known_id"""
-
-# Otherwise the copy would be removed with the old id, even if the source fails by then.
-_REPLACE_COPIES = f"""{_PAIRS}
-UPDATE freshness_copy c SET resource_id = new.id
-FROM gone JOIN new USING (package_id, url, number)
-WHERE c.resource_id = gone.known_id
-AND NOT EXISTS (SELECT FROM freshness_copy o WHERE o.resource_id = new.id)"""
 
 _REMOVE = """
 DELETE FROM freshness_check c USING freshness_difference d

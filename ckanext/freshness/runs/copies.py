@@ -19,7 +19,6 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from .. import settings
-from ..checking import check_rows
 from ..checking.decisions import CheckResult, ResourceToCheck
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
@@ -291,8 +290,6 @@ def prune(now: datetime) -> int:
     :raises OptionError: the site has no place for copies
     :raises StoreError: the store refuses
     """
-    # A resource with a new id takes over its copy here.
-    check_rows.sync(now, settings.dataset_types())
     gone = forget_gone()
     if not gone and not newest(1):
         # Without copies, the store need not exist.

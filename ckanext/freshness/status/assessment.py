@@ -25,7 +25,7 @@ from ..checking.data_changes import DataChange
 from ..ckan_adapter.core import NAMES, model, own_extras
 from ..ckan_adapter.packages import lock_packages, write_extras, write_extras_in_session
 from ..dates import utc_to_second
-from . import snapshot
+from . import identity, snapshot
 from .changes import (
     EDITS,
     DatasetEdit,
@@ -145,7 +145,7 @@ def assess_packages(
     assessed = []
     # CKAN makes a schema anew each time.
     keys_of = lru_cache(own_extras)
-    for dataset in snapshot.take(package_ids, rules.aging.dataset_types):
+    for dataset in _take(package_ids, rules.aging.dataset_types):
         if not keys_of(dataset.type) or (dataset.row is None and foreign(dataset.extras)):
             log.warning(
                 "Dataset %s has no status: it, or its schema, has fields of its own with names of "
@@ -192,6 +192,17 @@ def assess_packages(
         model.Session.execute(_WRITE, {**rows, "gone": tables["gone"]})
         _forget_reverted(tables["transitions"], now)
     return assessed
+
+
+def _take(ids: Sequence[str], types: Iterable[str]) -> list[DatasetSnapshot]:
+    """Return the packages after their new resources have taken over what is known of former ones."""
+    taken = snapshot.take(ids, types)
+    if changed := [
+        one.id for one in taken if one.gone and not all(r.is_known for r in one.resources)
+    ]:
+        identity.follow(changed)
+        return snapshot.take(ids, types)
+    return taken
 
 
 def _forget_reverted(written: Iterable[Mapping[str, Any]], now: datetime) -> None:

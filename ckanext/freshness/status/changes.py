@@ -230,7 +230,7 @@ def changes_of_data(
         _change(dataset, piece, before, now, resource)
         for resource in dataset.resources
         if (piece := new.get(resource.id))
-        and _is_change(piece, before := old.get(resource.replaces or resource.id), resource)
+        and _is_change(piece, before := old.get(resource.id), resource)
     ]
     whole, before = new.get(None), old.get(None)
     if whole and _is_change(whole, before) and not changes:
@@ -257,7 +257,7 @@ def _is_change(
 
     :param old: the newest evidence before
     """
-    if resource is not None and not resource.is_known and resource.replaces is None:
+    if resource is not None and not resource.is_known:
         return False
     if old is None:
         return new.evidence in _EVENTS

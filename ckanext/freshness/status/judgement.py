@@ -264,8 +264,6 @@ def observed(
         (script_date(dataset.extras.get(SCRIPT_KEY)), Evidence.SCRIPT),
     ]
     yield from _pieces(claims, now, None)
-    # First, so that the same date in the future counts from the time when it was first seen.
-    yield from _inherited(dataset)
     cut = {
         piece.resource: piece.claimed
         for piece in dataset.pieces
@@ -329,20 +327,8 @@ def _is_new(resource: ResourceSnapshot, cut: Mapping[str | None, datetime]) -> b
     :param cut: the claimed dates of creation that lay in the future, by resource
     """
     if not resource.is_known:
-        return resource.replaces is None
+        return True
     return resource.created is not None and resource.created < cut.get(resource.id, EARLIEST)
-
-
-def _inherited(dataset: DatasetSnapshot) -> Iterator[DatedEvidence]:
-    """Yield the evidence of deleted resources for the resources with the same URL that replace them."""
-    heirs = {
-        resource.replaces: resource.id
-        for resource in dataset.resources
-        if resource.replaces is not None
-    }
-    for piece in dataset.pieces if heirs else ():
-        if piece.resource in heirs:
-            yield replace(piece, resource=heirs[piece.resource])
 
 
 def _of_source(dataset: DatasetSnapshot, now: datetime) -> Iterator[DatedEvidence]:

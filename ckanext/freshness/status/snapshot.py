@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -58,12 +58,6 @@ class ResourceSnapshot:
     wrote: str | None
     """The values that the checker wrote into them for this URL, in JSON; None if there are none. They are no
     evidence: ``hash`` and ``last_modified`` above are without values of the checker."""
-    replaces: str | None = None
-    """The id of a deleted resource with the same URL.
-
-    Some clients and harvesters send datasets without their resources' ids. CKAN then makes all resources
-    anew.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +94,12 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
         return []
     ids = {"ids": [row.id for row in packages]}
     resources: dict[str, list[Any]] = defaultdict(list)
-    gone: dict[str, list[Any]] = defaultdict(list)
+    gone: dict[str, list[str]] = defaultdict(list)
     for row in session.execute(_RESOURCES, ids).all():
-        (gone if row.id is None else resources)[row.owner].append(row)
+        if row.id is None:
+            gone[row.owner].append(row.known_id)
+        else:
+            resources[row.owner].append(row)
     pieces: dict[str, list[DatedEvidence]] = defaultdict(list)
     for row in session.execute(_EVIDENCE, ids).all():
         if row.evidence in _EVIDENCE_NAMES:
@@ -126,8 +123,8 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
                 FrequencySource.ORGANIZATION: row.organization_frequency,
             },
             row=None if row.package_id is None else row,
-            resources=list(_resources(resources[row.id], gone[row.id])),
-            gone=[one.known_id for one in gone[row.id]],
+            resources=list(map(_resource, resources[row.id])),
+            gone=gone[row.id],
             pieces=pieces[row.id],
         )
         for row in packages
@@ -139,24 +136,6 @@ def boundaries(row: Any) -> Boundaries | None:
     if row.due is None:
         return None
     return Boundaries(*(aware(at) for at in (row.due, row.overdue, row.delinquent)))
-
-
-def _resources(rows: Iterable[Any], gone: Iterable[Any]) -> Iterator[ResourceSnapshot]:
-    """Yield the resources of a dataset; new resources inherit from deleted ones with the same URL."""
-    replaceable: dict[str, list[Any]] = defaultdict(list)
-    for row in gone:
-        replaceable[row.known_url].append(row)
-    for row in rows:
-        resource = _resource(row)
-        if not resource.is_known and resource.url and replaceable[resource.url]:
-            before = replaceable[resource.url].pop(0)
-            resource = replace(
-                resource,
-                replaces=before.known_id,
-                known_hash=before.known_hash,
-                hash_writer=before.hash_writer,
-            )
-        yield resource
 
 
 def _resource(row: Any) -> ResourceSnapshot:
@@ -211,14 +190,7 @@ SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url
     m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash, m.hash_writer, m.url_changed_at
 FROM (SELECT * FROM resource WHERE package_id = ANY(:ids) AND state = 'active') r
 FULL JOIN (SELECT * FROM freshness_resource WHERE package_id = ANY(:ids)) m ON m.resource_id = r.id
-LEFT JOIN LATERAL (
-    SELECT * FROM freshness_check k WHERE k.package_id = r.package_id AND k.resource_id = r.id
-    UNION ALL (
-        SELECT * FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url
-        ORDER BY k.resource_id LIMIT 1
-    )
-    LIMIT 1
-) c ON true
+LEFT JOIN freshness_check c ON c.resource_id = r.id
 ORDER BY r.position""")
 
 _EVIDENCE = sa.text("""

@@ -23,6 +23,7 @@ from ckanext.freshness.checking.selection import (
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.dates import utc
+from ckanext.freshness.status import identity
 from ckanext.freshness.tests.checking.rows import HASH, NEW, URL, finding
 from ckanext.freshness.tests.checking.tables import (
     BEFORE,
@@ -124,17 +125,22 @@ def test_another_url_is_another_thing() -> None:
 
 
 def test_a_resource_that_is_made_anew_with_the_same_url_keeps_what_is_known() -> None:
+    """Each former resource is at most one new one, of the same dataset."""
     one_resource()
     resource("twin")
     resource("different", url="http://files.example.org/b.csv")
     check_rows.sync(NOW, TYPES)
     write(finding())
+    sql(
+        "INSERT INTO freshness_resource (resource_id, package_id, url) SELECT id, package_id, url FROM resource"
+    )
     sql("UPDATE resource SET state = 'deleted'")
     for name, url in {"new-1": URL, "new-2": URL, "new-3": URL, "new-4": "http://x.org/"}.items():
         resource(name, url=url)
     # Same URL, another dataset.
     package("p2")
     resource("elsewhere", "p2")
+    identity.follow(["p", "p2"])
     check_rows.sync(NOW + DAY, TYPES)
     hashes = sql("SELECT resource_id, hash FROM freshness_check ORDER BY 1")
     assert hashes == [
