@@ -25,6 +25,17 @@ def one_extra(key: str, value: str) -> dict[str, Any]:
     return {"extras": [{"key": key, "value": value}]}
 
 
+def extras_of(package: dict[str, Any]) -> dict[str, str]:
+    """Return the extras that an action shows, by key."""
+    return {one["key"]: one["value"] for one in package["extras"]}
+
+
+def ours(package: dict[str, Any]) -> dict[str, str]:
+    """Return those of them that are this extension's."""
+    found = extras_of(package).items()
+    return {key: value for key, value in found if key.startswith("freshness")}
+
+
 def stored(package_id: str) -> dict[str, str]:
     """Return the extras that the database has."""
     model.Session.remove()

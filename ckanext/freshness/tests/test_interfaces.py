@@ -15,6 +15,7 @@ from ckanext.freshness.checking.content import Detector
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.tests.checking.hostile import Hostile
+from ckanext.freshness.tests.datasets import ours
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.web.support import FileServer
 
@@ -85,5 +86,4 @@ def test_a_detector(server: FileServer) -> None:
 def test_a_vocabulary() -> None:
     said = [{"key": "frequency", "value": "ĉiumonate"}]
     shown = helpers.call_action("package_show", id=factories.Dataset(extras=said)["id"])
-    extras = {one["key"]: one["value"] for one in shown["extras"]}
-    assert extras["freshness_frequency"] == "30"
+    assert ours(shown)["freshness_frequency"] == "30"

@@ -71,24 +71,6 @@ def test_unavailable(modified: datetime | None, frequency: int | None, has_resou
     assert found == Assessment(Status.UNAVAILABLE, None, modified, False)
 
 
-@pytest.mark.parametrize(
-    ("age", "expected"),
-    [
-        (timedelta(0), 30),
-        (timedelta(days=30) - SECOND, 30),
-        (timedelta(days=30), 44),
-        (timedelta(days=44), 60),
-        (timedelta(days=60) - SECOND, 60),
-        (timedelta(days=60), None),
-        (timedelta(days=1000), None),
-    ],
-)
-def test_next_boundary(age: timedelta, expected: int | None) -> None:
-    now = MODIFIED + age
-    at = None if expected is None else MODIFIED + timedelta(days=expected)
-    assert next_boundary(assess(MODIFIED, 30, now, HDX), now) == at
-
-
 moments = st.datetimes(timezones=st.just(timezone.utc))
 frequencies = st.integers(1, MAX_DAYS)
 

@@ -27,7 +27,7 @@ from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.changes import TransitionCause
 from ckanext.freshness.tests import datasets
 from ckanext.freshness.tests.clock import freeze_time
-from ckanext.freshness.tests.datasets import Act
+from ckanext.freshness.tests.datasets import Act, ours
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -76,9 +76,7 @@ def check(dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: An
 
 def undetermined(act: Act, dataset: Dataset, now: datetime = LATE) -> str | None:
     with freeze_time(now):
-        shown = act("package_show", id=dataset["id"])
-    extras = {one["key"]: one["value"] for one in shown["extras"]}
-    return extras.get("freshness_undetermined")
+        return ours(act("package_show", id=dataset["id"])).get("freshness_undetermined")
 
 
 def edit(act: Act, dataset: Dataset, now: datetime, **changes: Any) -> Dataset:
@@ -270,7 +268,7 @@ def test_what_the_checker_wrote_is_no_evidence(act: Act, modified: datetime) -> 
     with freeze_time(LATE):
         changed = act("resource_patch", id=resource["id"], last_modified="2026-01-15T00:00:00")
     assert changed["last_modified"] == "2026-01-15T00:00:00"
-    extras = {one["key"]: one["value"] for one in act("package_show", id=dataset["id"])["extras"]}
+    extras = ours(act("package_show", id=dataset["id"]))
     assert extras["freshness_last_modified"] == "2026-01-15T00:00:00Z"
     assert extras["freshness_evidence"] == "upload"
 

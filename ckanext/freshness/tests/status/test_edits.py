@@ -20,7 +20,7 @@ from ckanext.freshness.status.assessment import assess_packages
 from ckanext.freshness.status.changes import TransitionCause
 from ckanext.freshness.tests import datasets
 from ckanext.freshness.tests.clock import freeze_time
-from ckanext.freshness.tests.datasets import Act
+from ckanext.freshness.tests.datasets import Act, ours
 from ckanext.freshness.tests.datasets import one_extra as extra
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -35,11 +35,6 @@ MD5 = {"one": "a" * 32, "other": "b" * 32}
 
 def at(moment: datetime) -> str:
     return f"{moment.isoformat()}Z"
-
-
-def ours(dataset: Dataset) -> dict[str, str]:
-    extras = {one["key"]: one["value"] for one in dataset["extras"]}
-    return {key: value for key, value in extras.items() if key.startswith("freshness")}
 
 
 def known(dataset: Dataset) -> tuple[str | None, str | None]:

@@ -12,17 +12,11 @@ from ckan import model
 
 from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.changes import TransitionCause
-from ckanext.freshness.tests.datasets import Act, new, stored
+from ckanext.freshness.tests.datasets import Act, new, ours, stored
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
-
-
-def ours(package: dict[str, Any]) -> dict[str, str]:
-    return {
-        one["key"]: one["value"] for one in package["extras"] if one["key"].startswith("freshness")
-    }
 
 
 @pytest.mark.parametrize(

@@ -20,18 +20,6 @@ pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 RIPE = {"freshness": "ripe", "freshness_due": "on Sunday"}
 
 
-@pytest.fixture
-def act() -> Act:
-    from ckan.tests import factories, helpers
-
-    sysadmin = factories.Sysadmin()["name"]
-
-    def call(action: str, **data: Any) -> Any:
-        return helpers.call_action(action, {"user": sysadmin, "ignore_auth": False}, **data)
-
-    return call
-
-
 def new(act: Act, **extras: str) -> str:
     return str(datasets.new(act, extras={"frequency": "7", **extras})["id"])
 

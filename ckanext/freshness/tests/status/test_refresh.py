@@ -24,6 +24,7 @@ from ckanext.freshness.status import refresh as module
 from ckanext.freshness.status.indexing import SolrAwayError
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests.clock import freeze_time
+from ckanext.freshness.tests.datasets import ours
 from ckanext.freshness.tests.harvesting.test_killed import waits_for_a_lock
 from ckanext.freshness.tests.processes import disconnect, until
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin
@@ -136,7 +137,7 @@ def test_only_what_has_passed_a_boundary_is_touched() -> None:
 
     assert at(first.replace(tzinfo=timezone.utc) + timedelta(hours=1)) == RefreshCounts()
     shown = helpers.call_action("package_show", id="weekly")
-    assert {one["key"]: one["value"] for one in shown["extras"]}["freshness_due"]
+    assert ours(shown)["freshness_due"]
 
 
 def test_who_has_passed_several_boundaries_gets_each_at_its_time() -> None:

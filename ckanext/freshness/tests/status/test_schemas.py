@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from ckan.cli.cli import ckan
-from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES, model
 from ckanext.freshness.doctor.datasets import datasets
@@ -39,13 +38,9 @@ SCHEMA = {
 }
 
 
-@pytest.fixture
-def act(
-    request: pytest.FixtureRequest,
-    ckan_config: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Act:
+@pytest.fixture(autouse=True)
+def schema(ckan_config: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the schema before the plugins are loaded."""
     file = tmp_path / "schema.json"
     file.write_text(json.dumps(SCHEMA))
     names = ckan_config["ckan.plugins"]
@@ -54,14 +49,6 @@ def act(
     monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join(["scheming_datasets", *names]))
     monkeypatch.setitem(ckan_config, "scheming.dataset_schemas", f"file://{file}")
     monkeypatch.setitem(ckan_config, "scheming.presets", "ckanext.scheming:presets.json")
-    request.getfixturevalue("clean_db")
-    request.getfixturevalue("clean_index")
-    sysadmin = factories.Sysadmin()["name"]
-
-    def call(action: str, **data: Any) -> Any:
-        return helpers.call_action(action, {"user": sysadmin, "ignore_auth": False}, **data)
-
-    return call
 
 
 def make_apples(act: Act) -> Any:

@@ -18,6 +18,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.status import indexing
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.clock import freeze_time
+from ckanext.freshness.tests.datasets import ours
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 
@@ -82,10 +83,6 @@ def found(**parameters: Any) -> list[str]:
     return sorted(one["name"].removeprefix("a-") for one in result["results"])
 
 
-def extras(package: dict[str, Any]) -> dict[str, str]:
-    return {one["key"]: one["value"] for one in package["extras"]}
-
-
 def documents() -> list[dict[str, Any]]:
     """All that Solr has stored, but for when it was stored."""
     result: list[dict[str, Any]]
@@ -107,10 +104,10 @@ def facet(field: str = "freshness") -> dict[str, int]:
 
 
 def test_documents_tell_the_status_and_the_boundaries(five: dict[str, str]) -> None:
-    shown = extras(helpers.call_action("package_show", id="a-overdue"))
+    shown = ours(helpers.call_action("package_show", id="a-overdue"))
     document = ckan_search.show("a-overdue")
-    ours = {key: value for key, value in document.items() if key.startswith("freshness")}
-    assert ours == {
+    fields = {key: value for key, value in document.items() if key.startswith("freshness")}
+    assert fields == {
         "freshness_due_date": shown["freshness_due"],
         "freshness_overdue_date": shown["freshness_overdue"],
         "freshness_delinquent_date": shown["freshness_delinquent"],
@@ -186,7 +183,7 @@ def stored() -> dict[str, set[str]]:
     result = helpers.call_action("package_search", rows=100)["results"]
     badges: dict[str, set[str]] = {}
     for one in result:
-        badges.setdefault(extras(one)["freshness"], set()).add(one["name"].removeprefix("a-"))
+        badges.setdefault(ours(one)["freshness"], set()).add(one["name"].removeprefix("a-"))
     for status in Status:
         assert set(found(fq=f"freshness:{status.value}")) == badges.get(status.value, set())
     assert {key: count for key, count in facet().items() if count} == {
@@ -198,7 +195,7 @@ def stored() -> dict[str, set[str]]:
 def test_searches_show_the_stored_status_and_single_datasets_the_computed_one(
     five: dict[str, str],
 ) -> None:
-    due = extras(helpers.call_action("package_show", id="a-fresh"))["freshness_due"]
+    due = ours(helpers.call_action("package_show", id="a-fresh"))["freshness_due"]
     boundary = datetime.fromisoformat(due.replace("Z", "+00:00"))
     as_written = {name: {name} for name in five}
     moments = {
@@ -210,7 +207,7 @@ def test_searches_show_the_stored_status_and_single_datasets_the_computed_one(
     for moment, expected in moments.items():
         with freeze_time(moment):
             shown = helpers.call_action("package_show", id="a-fresh")
-            assert extras(shown)["freshness"] == expected
+            assert ours(shown)["freshness"] == expected
             assert helpers.call_action("freshness_show", id="a-fresh")["status"] == expected
             assert stored() == as_written
     with freeze_time(boundary):

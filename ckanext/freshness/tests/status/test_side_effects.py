@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 from ckan import model
-from ckan.tests import factories, helpers
+from ckan.tests import factories
 from werkzeug.datastructures import FileStorage
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12
@@ -138,14 +138,10 @@ def effects(call: Callable[[], Any], package_id: str, monkeypatch: Any) -> Effec
 
 
 def test_every_kind_of_edit(
-    monkeypatch: pytest.MonkeyPatch, ckan_config: Any, tmp_path: Any
+    act: Act, monkeypatch: pytest.MonkeyPatch, ckan_config: Any, tmp_path: Any
 ) -> None:
     ckan_config["ckan.storage_path"] = str(tmp_path)
-    user = factories.Sysadmin()["name"]
     owner = factories.Organization()["id"]
-
-    def act(action: str, **data: Any) -> Any:
-        return helpers.call_action(action, {"user": user, "ignore_auth": False}, **data)
 
     def all_of(prefix: str) -> dict[str, Effects]:
         found = {}
@@ -170,12 +166,8 @@ def test_every_kind_of_edit(
     assert with_us == plain
 
 
-def test_what_the_hooks_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_hooks_cost(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few statements more, whatever the dataset; most of an edit's time goes into statements."""
-    user = factories.Sysadmin()["name"]
-
-    def act(action: str, **data: Any) -> Any:
-        return helpers.call_action(action, {"user": user, "ignore_auth": False}, **data)
 
     def all_of(prefix: str) -> list[list[str]]:
         made = new(act, f"{prefix}-warm")

@@ -126,15 +126,6 @@ def test_a_site_can_allow_networks(allow: list[str], address: str, refusal: Refu
     assert Guard(allow).judge(address) is refusal
 
 
-def test_a_malformed_network_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"10\.0\.0\.0/99"):
-        Guard(["10.0.0.0/99"])
-
-
-def test_admitted_takes_the_refused_ones_out() -> None:
-    assert Guard().admitted(["10.0.0.1", "8.8.8.8", "::1", "1.1.1.1"]) == ["8.8.8.8", "1.1.1.1"]
-
-
 def test_admitted_raises_if_none_is_left() -> None:
     with pytest.raises(InsideAddress, match=r"10\.0\.0\.1 is a private network"):
         Guard().admitted(["10.0.0.1", "127.0.0.1"])
@@ -145,13 +136,6 @@ def test_no_socket_is_made_for_an_inside_address(address: str) -> None:
     info = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, 80))
     with pytest.raises(InsideAddress):
         Guard().socket(info)
-
-
-def test_a_socket_is_made_for_others() -> None:
-    info = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("8.8.8.8", 80))
-    with Guard().socket(info) as made:
-        assert made.family == socket.AF_INET
-        assert made.type == socket.SOCK_STREAM
 
 
 def test_every_refusal_is_in_the_table() -> None:

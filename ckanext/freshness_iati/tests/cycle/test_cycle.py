@@ -12,6 +12,7 @@ from ckan import model
 from ckan.tests import helpers
 
 from ckanext.freshness.model import CheckRun, FreshnessChange, FreshnessEvidence
+from ckanext.freshness.tests.datasets import ours
 from ckanext.freshness_iati.report import CycleReport
 from ckanext.freshness_iati.tests.servers.registry_model import Dataset
 
@@ -103,8 +104,7 @@ def test_another_edition_is_evidence_and_another_moment_is_none(site: Site) -> N
     )
     assert site.bytes_of(stamped) == stamped.contents()
     shown = helpers.call_action("package_show", id=packages[changed.name])
-    extras = {one["key"]: one["value"] for one in shown["extras"]}
-    assert extras["freshness_evidence"] == "hash"
+    assert ours(shown)["freshness_evidence"] == "hash"
     changes = model.Session.query(FreshnessChange).filter_by(evidence="hash")
     (change,) = changes.filter(FreshnessChange.package_id.in_(packages.values()))
     assert (change.package_id, change.seen_at) == (
