@@ -311,10 +311,6 @@ class FieldValue:
     tell: Callable[[str, str], None]
     """Called with the key and a warning."""
 
-    def refuse(self, text: Any, words: str) -> None:
-        """Warn that a value is left out."""
-        self.tell(self.key, f'"{str(text)[:80]}" {words}; left out')
-
     def fitted(self) -> Any:
         """Return the value in the form that the field's validators read; None if nothing is left of it."""
         if "repeating_subfields" in self.field:
@@ -341,21 +337,18 @@ def _list(fitting: FieldValue) -> list[str] | None:
     return texts(fitting.value) or None
 
 
-def _read(read: Callable[[str], Any], fault: str) -> Shape:
-    """Return a shape for a text that means something else, such as a number.
+def _read(read: Callable[[str], str | None], fault: str) -> Shape:
+    """Return a shape for a date. CKAN would take some texts for dates that they are not.
 
-    :param read: returns the meaning; raises ValueError or returns None if the text has none
+    :param read: returns the date as CKAN stores it; None if the text has none
     """
 
-    def shape(fitting: FieldValue) -> Any:
+    def shape(fitting: FieldValue) -> str | None:
         text = plain(fitting.value)
-        try:
-            value = None if text is None else read(text)
-        except ValueError:
-            value = None
-        if text is not None and value is None:
-            fitting.refuse(text, fault)
-        return value
+        date = None if text is None else read(text)
+        if text is not None and date is None:
+            fitting.tell(fitting.key, f'"{text[:80]}" {fault}; left out')
+        return date
 
     return shape
 
@@ -390,29 +383,18 @@ def _nested(fitting: FieldValue) -> list[dict[str, Any]] | None:
     return out or None
 
 
-def _choices(field: Field) -> list[Any] | None:
-    """Return the allowed values; None if only the schema's helper function knows them."""
-    choices = field.get("choices")
-    return None if choices is None else [choice["value"] for choice in choices]
-
-
 def _choice(fitting: FieldValue) -> Any:
-    value = fitting.value if isinstance(fitting.value, bool) else plain(fitting.value)
-    choices = _choices(fitting.field)
-    if value is None or choices is None or value in choices:
-        return value
-    listed = ", ".join(map(str, choices[:10]))
-    fitting.refuse(value, f"is none of the schema's choices ({listed})")
-    return None
+    return fitting.value if isinstance(fitting.value, bool) else plain(fitting.value)
 
 
 def _several_choices(fitting: FieldValue) -> list[str] | None:
+    """Return the values that are among the choices. CKAN would refuse all because of another one."""
     values = texts(fitting.value)
-    choices = _choices(fitting.field)
-    if choices is None:
+    if fitting.field.get("choices") is None:
+        # Only the schema's helper function knows them.
         return values or None
-    refused = [value for value in values if value not in choices]
-    if refused:
+    choices = [choice["value"] for choice in fitting.field["choices"]]
+    if refused := [value for value in values if value not in choices]:
         words = f"not among the schema's choices: {', '.join(refused)}; left out"
         fitting.tell(fitting.key, words)
     return [value for value in values if value in choices] or None
@@ -433,8 +415,10 @@ def _by_language(fitting: FieldValue, shape: Callable[[list[Any]], Any]) -> dict
         if value in EMPTY:
             continue
         if language and not _LANGUAGE.fullmatch(language):
-            words = f'has the language "{language[:80]}", which ckanext-fluent does not know'
-            fitting.refuse(plain(value), words)
+            words = (
+                f'has the language "{language[:80]}", which ckanext-fluent does not know; left out'
+            )
+            fitting.tell(fitting.key, f'"{(plain(value) or "")[:80]}" {words}')
         else:
             given.setdefault(language or fitting.languages[0], []).append(value)
     out = {language: shaped for language in given if (shaped := shape(given[language]))}

@@ -334,18 +334,15 @@ class _Layout:
         resource["format"] = name[: legal_values.FORMAT_CHARACTERS].strip()
 
     def _legal_values(self, values: dict[str, Any], before: str) -> dict[str, Any]:
-        """Leave out e-mail addresses that CKAN refuses, and active URLs, at any depth.
+        """Leave out active URLs at any depth.
 
         :param before: the beginning of each warning's key.
         """
         out: dict[str, Any] = {}
         for key, value in values.items():
             path = f"{before}{key}"
-            is_address = key == "email" or key.endswith("_email")
             if key.removesuffix("_translated") in _PROSE:
                 out[key] = value
-            elif is_address and value not in EMPTY and not legal_values.is_email(str(value)):
-                self.warn(path, f'"{str(value)[:80]}" is not an e-mail address; left out')
             elif isinstance(value, dict):
                 out[key] = self._legal_values(value, f"{path}.")
             elif isinstance(value, list):

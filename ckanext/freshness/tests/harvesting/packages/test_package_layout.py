@@ -390,8 +390,6 @@ def test_any_record_makes_a_package_that_ckan_takes(record: Record) -> None:
 
     assert package["title"].strip()
     validators.package_version_validator(package.get("version", ""), {})
-    for key in ("author_email", "maintainer_email"):
-        validators.email_validator(package.get(key), {})
 
     keys = [extra["key"] for extra in package["extras"]]
     assert keys == sorted(set(keys))

@@ -141,7 +141,6 @@ KINDS: dict[str, list[dict[str, Any]]] = {
         ("list", '["t", "u"]', ["t", "u"], False),
         ("list", "[t", ["[t"], False),
         ("choice", "a", "a", False),
-        ("choice", "c", None, True),
         ("choices", ["a", "b"], ["a", "b"], False),
         ("choices", ["a", "c"], ["a"], True),
         ("date", "2024-05-06", "2024-05-06", False),
