@@ -17,7 +17,7 @@ from ..checking.selection import LEARNED, POLICIES, SelectionReason
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..ckan_adapter.services import in_words
 from ..dates import utc_now
-from ..reporting import counts, metrics, report_tables, visibility
+from ..reporting import counts, report_tables, visibility
 from ..reporting import runs as shown_runs
 from ..reporting.labels import LABELS, counted, label
 from ..runs import check_run
@@ -50,7 +50,6 @@ from . import check_progress, site_user
     is_flag=True,
     help="Only print how many URLs would be checked, and why the others would not.",
 )
-@click.option("--hdx", is_flag=True, help="Print the counts in the layout of HDX's reports.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(
     dataset: tuple[str, ...],
@@ -59,7 +58,6 @@ def check(
     everything: bool,
     strict: bool,
     dry_run: bool,
-    hdx: bool,
     as_json: bool,
 ) -> None:
     """Check the links that are due, or those of each DATASET.
@@ -83,7 +81,7 @@ def check(
     else:
         with check_progress() as show:
             run, done = check_run.check(scope, utc_now, progress=show)
-        _print_result(run.id, done, as_json, hdx, strict)
+        _print_result(run.id, done, as_json, strict)
 
 
 def _host(name: str | None) -> str | None:
@@ -154,9 +152,7 @@ def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
         click.echo(check_run.stretched_in_words(days))
 
 
-def _print_result(
-    run_id: str, done: check_run.RunResult, as_json: bool, hdx: bool, strict: bool
-) -> None:
+def _print_result(run_id: str, done: check_run.RunResult, as_json: bool, strict: bool) -> None:
     counts = done.counts
     figures = asdict(counts.run_figures())
     if as_json:
@@ -169,8 +165,6 @@ def _print_result(
         labelled = {key: figures[key] for key in ("resources", "datasets")}
         click.echo(json.dumps({**plain, **labelled}))
     else:
-        if hdx:
-            click.echo(f"{metrics.text(figures)}\n")
         click.echo(check_run.checked_in_words(done))
         for line in found_lines(figures["resources"]):
             click.echo(line)
