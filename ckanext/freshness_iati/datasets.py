@@ -155,10 +155,12 @@ def _organization_extra(key: str) -> str:
 
 
 # The first part finds datasets that the queues harvested after the last cycle.
-_IN_REGISTRIES = f"""
-{harvest.PACKAGES_OF_TYPE}
-UNION SELECT i.package_id FROM freshness_iati i
-WHERE i.package_id = ANY(:ids) AND i.source_id IN ({harvest.ACTIVE_SOURCES_OF_TYPE})"""
+_IN_REGISTRIES = """
+WITH registry AS (SELECT id FROM harvest_source WHERE type = :type AND active)
+SELECT package_id FROM harvest_object
+WHERE package_id = ANY(:ids) AND current AND harvest_source_id IN (SELECT id FROM registry)
+UNION SELECT package_id FROM freshness_iati
+WHERE package_id = ANY(:ids) AND source_id IN (SELECT id FROM registry)"""
 
 # If a dataset has two current records or two resources, the first counts.
 _UNSYNCED = f"""
@@ -168,10 +170,11 @@ SELECT DISTINCT ON (p.id) r.id AS resource_id, p.id AS package_id,
     coalesce({_organization_extra("name")}, g.name, '') AS organisation_name,
     coalesce(({PACKAGE_EXTRAS}) ->> :id, p.id) AS dataset_id,
     coalesce(({PACKAGE_EXTRAS}) ->> :name, p.name) AS dataset_name
-FROM ({harvest.CURRENT_PACKAGES}) o
+FROM harvest_object o
 JOIN package p ON p.id = o.package_id AND p.state = 'active'
 JOIN resource r ON r.package_id = p.id AND r.state = 'active'
 LEFT JOIN "group" g ON g.id = p.owner_org
+WHERE o.harvest_source_id = :source AND o.current
 ORDER BY p.id, r.position, r.id
 ) f LEFT JOIN freshness_iati i ON i.resource_id = f.resource_id
 WHERE i.resource_id IS NULL OR (i.package_id, i.source_id, i.organisation_id, i.organisation_name,

@@ -352,10 +352,10 @@ def _organisation(row: Any) -> dict[str, Any]:
     }
 
 
-_PUBLIC_SOURCES = f"""
+_PUBLIC_SOURCES = """
 SELECT p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title
 FROM package p
-WHERE p.id IN ({harvest.SOURCES_OF_TYPE}) AND p.state = 'active' AND NOT p.private
+WHERE p.id IN (SELECT id FROM harvest_source WHERE type = :type) AND p.state = 'active' AND NOT p.private
     AND (:any OR p.id = :name OR p.name = :name)
 ORDER BY title, p.name"""
 _NAMES_HIDDEN = """

@@ -113,45 +113,11 @@ PACKAGES_OF_SOURCE = "SELECT package_id FROM harvest_object WHERE harvest_source
 """SQL: the packages of the source ``:owner``."""
 IS_HARVESTED = "EXISTS (SELECT FROM harvest_object o WHERE o.package_id = d.package_id)"
 """SQL: whether the dataset ``d`` is harvested."""
-IS_OF_SOURCES = """EXISTS (
-    SELECT FROM harvest_object o
-    WHERE o.package_id = p.id AND o.current AND o.harvest_source_id = ANY(:sources)
-)"""
-"""SQL: whether the package ``p`` is a current record of the sources ``:sources``."""
-SOURCES_OF_TYPE = "SELECT id FROM harvest_source WHERE type = :type"
-"""SQL: the ids of the sources of ``:type``, active or not."""
-ACTIVE_SOURCES_OF_TYPE = f"{SOURCES_OF_TYPE} AND active"
-"""SQL: the ids of the active sources of ``:type``."""
-CURRENT_PACKAGES = (
-    "SELECT package_id FROM harvest_object WHERE harvest_source_id = :source AND current"
-)
-"""SQL: the packages of the current records of ``:source``. A package is listed for each such record."""
-PACKAGES_OF_TYPE = f"""
-SELECT package_id FROM harvest_object
-WHERE package_id = ANY(:ids) AND current AND harvest_source_id IN ({ACTIVE_SOURCES_OF_TYPE})"""
-"""SQL: those of the packages ``:ids`` that are current records of active sources of ``:type``."""
 ORGANIZATIONS_OF_SOURCE = """
 SELECT e.value FROM harvest_object o
 JOIN harvest_object_extra e ON e.harvest_object_id = o.id AND e.key = 'organization_id'
 WHERE o.harvest_source_id = :source AND o.current"""
 """SQL: the ids of the organizations that are current records of ``:source``."""
-
-URLS_OF_OTHER_SOURCES = f"""
-WITH other AS (
-    SELECT o.id, o.package_id, k.name, coalesce(nullif(s.title, ''), s.url) AS title
-    FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id JOIN package k ON k.id = s.id
-    JOIN package p ON p.id = o.package_id AND p.state = 'active'
-    WHERE o.current AND s.active AND s.id <> :source
-), every_url AS (
-    SELECT other.name, other.title, x.value AS url
-    FROM other JOIN harvest_object_extra x ON x.harvest_object_id = other.id
-    WHERE x.key IN ('dataset_url', 'subject')
-    UNION SELECT other.name, other.title, {EXTRA.format(key="'uri'")}
-    FROM other JOIN package p ON p.id = other.package_id
-)
-SELECT * FROM every_url WHERE lower(split_part(url, '/', 3)) = ANY(:hosts)"""
-"""SQL: the URLs on ``:hosts`` of the current records of all active sources but ``:source``, with the names and
-titles of these sources. Packages of other harvesters state the URL of their record as ``uri``."""
 
 KEEP_RESOURCE_IDS = """
 UPDATE harvest_object_extra SET harvest_object_id = :id

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
+from ..ckan_adapter.packages import EXTRA
 from ..model import HarvestReport
 from . import known_records
 from .legal_values import clean_all
@@ -204,7 +205,7 @@ def harvested_elsewhere(source_id: str, urls: Iterable[str]) -> list[HarvestMess
     if not wanted:
         return []
     rows = model.Session.execute(
-        sa.text(harvest.URLS_OF_OTHER_SOURCES),
+        sa.text(_URLS_OF_OTHER_SOURCES),
         {"source": source_id, "hosts": sorted(filter(None, set(map(_host, wanted.values()))))},
         execution_options={"yield_per": 5000},
     )
@@ -215,6 +216,24 @@ def harvested_elsewhere(source_id: str, urls: Iterable[str]) -> list[HarvestMess
             found.setdefault((row.title, row.name), set()).add(same)
     most_first = sorted(found, key=lambda source: (-len(found[source]), source))
     return [_twice(*source, found[source]) for source in most_first]
+
+
+_URLS_OF_OTHER_SOURCES = f"""
+WITH other AS (
+    SELECT o.id, o.package_id, k.name, coalesce(nullif(s.title, ''), s.url) AS title
+    FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id JOIN package k ON k.id = s.id
+    JOIN package p ON p.id = o.package_id AND p.state = 'active'
+    WHERE o.current AND s.active AND s.id <> :source
+), every_url AS (
+    SELECT other.name, other.title, x.value AS url
+    FROM other JOIN harvest_object_extra x ON x.harvest_object_id = other.id
+    WHERE x.key IN ('dataset_url', 'subject')
+    UNION SELECT other.name, other.title, {EXTRA.format(key="'uri'")}
+    FROM other JOIN package p ON p.id = other.package_id
+)
+SELECT * FROM every_url WHERE lower(split_part(url, '/', 3)) = ANY(:hosts)"""
+"""SQL: the URLs on ``:hosts`` of the current records of all active sources but ``:source``, with the names and
+titles of these sources. Packages of other harvesters state the URL of their record as ``uri``."""
 
 
 def _twice(title: str, name: str, urls: set[str]) -> HarvestMessage:

@@ -308,7 +308,7 @@ def _wanted(resource_ids: list[str]) -> dict[str, bool]:
     values = choice or {"all": False, "formats": [], "organizations": []}
     of_source = "false"
     if sources:
-        of_source, values = harvest.IS_OF_SOURCES, {**values, "sources": sources}
+        of_source, values = _IS_OF_SOURCES, {**values, "sources": sources}
     statement = sa.text(_WANTED.format(of_source=of_source))
     rows = model.Session.execute(statement, {**values, "ids": resource_ids})
     return {row.id: row.has_copy for row in rows}
@@ -332,6 +332,11 @@ def _lost(resource_ids: list[str]) -> list[str]:
     return [row.resource_id for row in named if sizes.get(row.key) != row.size]
 
 
+_IS_OF_SOURCES = """EXISTS (
+    SELECT FROM harvest_object o
+    WHERE o.package_id = p.id AND o.current AND o.harvest_source_id = ANY(:sources)
+)"""
+"""SQL: whether the package ``p`` is a current record of the sources ``:sources``."""
 _WANTED = """
 SELECT r.id, (
     c.key IS NOT NULL AND c.stored_at >= coalesce(k.changed_at, '-infinity')
