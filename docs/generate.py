@@ -1,4 +1,4 @@
-"""Writes the parts of the documentation that the code has: options, mapping, aging, reports, actions.
+"""Writes the parts of the documentation that the code has: options, aging, reports, actions.
 
 ``./dev run python docs/generate.py`` writes them anew. What stands between the two comments of a part is
 the script's; all else on these pages is written by people.
@@ -18,14 +18,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 import yaml
-from rdflib.term import Node
 from werkzeug.utils import import_string
 
 from ckanext.freshness.aging import frequency
 from ckanext.freshness.aging.status import HDX_ROWS
 from ckanext.freshness.checking.answers import STATUSES
-from ckanext.freshness.harvesting.rdf import graph_values, mapping_tables
-from ckanext.freshness.harvesting.rdf import parsing as rdf
 from ckanext.freshness.logic import (
     auth,
     dataset_actions,
@@ -37,26 +34,6 @@ from ckanext.freshness.web.errors import FailureReason, Meaning
 
 DOCS = Path(__file__).resolve().parent
 DECLARATION = DOCS.parent / "ckanext" / "freshness" / "config_declaration.yaml"
-
-MAPPINGS: tuple[tuple[str, Iterable[graph_values.MappingRow]], ...] = (
-    ("Datasets", mapping_tables.DATASET),
-    ("Catalogs", mapping_tables.CATALOG),
-    ("Distributions", mapping_tables.RESOURCE),
-    ("Checksums of distributions", mapping_tables.CHECKSUM),
-    ("Agents", mapping_tables.AGENT),
-    ("Contacts", mapping_tables.CONTACT),
-    ("Periods", mapping_tables.PERIOD),
-    ("Addresses", mapping_tables.ADDRESS),
-    ("Places", mapping_tables.PLACE),
-    ("Access services", mapping_tables.SERVICE),
-    ("Policies", mapping_tables.POLICY),
-    ("Rules of policies", mapping_tables.RULE),
-    ("Constraints of rules", mapping_tables.CONSTRAINT),
-    ("Qualified relations", mapping_tables.RELATION),
-    ("Qualified attributions", mapping_tables.ATTRIBUTION),
-    ("Provenance activities", mapping_tables.ACTIVITY),
-    ("Quality annotations", mapping_tables.ANNOTATION),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +75,6 @@ def default_words(default: Any) -> str:
     if default is None or default == []:
         return "no default"
     return f"default ``{str(default).lower() if isinstance(default, bool) else default}``"
-
-
-def mapping() -> Iterator[str]:
-    """The tables of predicates and keys."""
-    for title, rows in MAPPINGS:
-        yield from heading(title, "-")
-        cells = [(f"``{row.key}``", ", ".join(map(path_words, row.predicates))) for row in rows]
-        yield from table(("Key", "Read from"), cells, "30 70")
 
 
 def thresholds() -> Iterator[str]:
@@ -182,12 +151,6 @@ def curl(name: str, example: dict[str, Any], *, reads: bool) -> Iterator[str]:
     yield f"  {url}"
 
 
-def path_words(path: Node | rdf.Path) -> str:
-    """A predicate, or a path of several with slashes, with prefixes."""
-    steps = path if isinstance(path, tuple) else (path,)
-    return f"``{'/'.join(rdf.short(str(step)) for step in steps)}``"
-
-
 def heading(title: str, line: str) -> Iterator[str]:
     """A title, underlined."""
     yield from (title, line * len(title), "")
@@ -230,7 +193,6 @@ def answers() -> Iterator[str]:
 
 PARTS = (
     Part("configuration.rst", "options", options),
-    Part("fdp-mapping.rst", "mapping", mapping),
     Part("checking.rst", "answers", answers),
     Part("reports.rst", "tables of the report", reports),
     Part("api.rst", "actions", actions),

@@ -1,25 +1,135 @@
-"""A profile for ckanext-dcat that corrects the statements about a dataset's updates.
+"""Our profile of ckanext-dcat, the last in a chain: it mends what others read, and completes what they write.
 
-Without it ``dct:modified`` is the last edit of the metadata, and ``dct:accrualPeriodicity`` any text from the
-field. The plugin adds the profile to the site's profiles if ckanext-dcat is enabled.
+Reading: ckanext-dcat takes the IRI of a media type for a format, writes names of blank nodes and the home page
+of this site into datasets, and keeps lists in any order, which makes false changes. It does not read some
+properties that FAIR Data Points state.
+
+Writing: without it ``dct:modified`` is the last edit of the metadata, and ``dct:accrualPeriodicity`` any text
+from the field. The plugin adds the profile to the site's profiles if ckanext-dcat is enabled.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
-from rdflib import Literal, URIRef
-from rdflib.namespace import DCTERMS, XSD
+from rdflib import DCTERMS, FOAF, PROV, RDF, RDFS, SKOS, BNode, Literal, Namespace, URIRef
+from rdflib.namespace import XSD
+from rdflib.term import Node
 
 from ckanext.dcat.processors import DEFAULT_RDF_PROFILES
-from ckanext.dcat.profiles import RDFProfile
+from ckanext.dcat.profiles import ADMS, DCAT, VCARD, RDFProfile
+from ckanext.dcat.utils import resource_uri
 
 from .aging.evidence import Evidence
 from .aging.vocabularies import term_lists
-from .ckan_adapter.core import NAMES
+from .ckan_adapter.core import NAMES, scheming_schema, unified_resource_format
+from .dates import iso_date
+from .harvesting.record import is_web_url
 
 NAME = "freshness"
 OPTION = "ckanext.dcat.rdf.profiles"
+
+_DPV = Namespace("https://w3id.org/dpv#")
+_HEALTH = Namespace("http://healthdataportal.eu/ns/health#")
+_HOME_PAGE = URIRef(f"{FOAF}homePage")
+"""The reference implementation's spelling of ``foaf:homepage``."""
+_ODRL = Namespace("http://www.w3.org/ns/odrl/2/")
+
+DATASET_KEYS: dict[str, URIRef] = {
+    "license": DCTERMS.license,
+    "alternative": DCTERMS.alternative,
+    "abstract": DCTERMS.abstract,
+    "audience": DCTERMS.audience,
+    "bibliographic_citation": DCTERMS.bibliographicCitation,
+    "contributor": DCTERMS.contributor,
+    "created": DCTERMS.created,
+    "extent": DCTERMS.extent,
+    "has_part": DCTERMS.hasPart,
+    "is_replaced_by": DCTERMS.isReplacedBy,
+    "replaces": DCTERMS.replaces,
+    "rights": DCTERMS.rights,
+    "rights_holder": DCTERMS.rightsHolder,
+    "subject": DCTERMS.subject,
+    "in_series": DCAT.inSeries,
+    "has_current_version": DCAT.hasCurrentVersion,
+    "previous_version": DCAT.previousVersion,
+    "prev": DCAT.prev,
+    "status": ADMS.status,
+    "has_policy": _ODRL.hasPolicy,
+    "was_derived_from": PROV.wasDerivedFrom,
+    # HealthDCAT-AP, by the keys of ckanext-dcat's profile for it
+    "analytics": _HEALTH.analytics,
+    "code_values": _HEALTH.hasCodeValues,
+    "coding_system": _HEALTH.hasCodingSystem,
+    "health_category": _HEALTH.healthCategory,
+    "health_theme": _HEALTH.healthTheme,
+    "max_typical_age": _HEALTH.maxTypicalAge,
+    "min_typical_age": _HEALTH.minTypicalAge,
+    "number_of_records": _HEALTH.numberOfRecords,
+    "number_of_unique_individuals": _HEALTH.numberOfUniqueIndividuals,
+    "population_coverage": _HEALTH.populationCoverage,
+    "legal_basis": _DPV.hasLegalBasis,
+    "personal_data": _DPV.hasPersonalData,
+    "purpose": _DPV.hasPurpose,
+}
+"""Properties of datasets that FAIR Data Points state, and that ckanext-dcat's default profile neither reads nor
+writes. They are read under a key that no earlier profile has filled."""
+RESOURCE_KEYS: dict[str, URIRef] = {
+    "access_rights": DCTERMS.accessRights,
+    "has_policy": _ODRL.hasPolicy,
+    "identifier": DCTERMS.identifier,
+    "publisher": DCTERMS.publisher,
+    "version": DCAT.version,
+}
+"""The same of distributions."""
+_AGENTS = frozenset({DCTERMS.contributor, DCTERMS.publisher, DCTERMS.rightsHolder})
+_SINGLE = frozenset(
+    [
+        *("license", "abstract", "bibliographic_citation", "created", "status", "has_policy"),
+        *(
+            "max_typical_age",
+            "min_typical_age",
+            "number_of_records",
+            "number_of_unique_individuals",
+        ),
+        *RESOURCE_KEYS,
+    ]
+)
+"""Keys with a text in place of a list, if there is one value."""
+
+_LABELS = (
+    *(RDFS.label, SKOS.prefLabel, DCTERMS.title, FOAF.name, VCARD.fn),
+    *(DCTERMS.description, SKOS.notation, RDF.value, DCTERMS.identifier),
+)
+"""Properties that name a node without an IRI, the best first."""
+_INTERNAL = frozenset({"distribution_ref", "access_service_ref"})
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+
+_MEDIA_TYPE = re.compile(
+    r"(?:https?://(?:[\w.]*iana\.org/assignments/media-types|inspire\.ec\.europa\.eu/media-types"
+    r"|purl\.org/net/mediatypes|w3id\.org/mediatype|www\.w3\.org/ns/iana/media-types)/)?"
+    r"(?P<type>[\w.+-]+/[\w.+-]+)/?(?:[;#].*)?",
+    re.IGNORECASE | re.ASCII,
+)
+_FILE_TYPE = re.compile(
+    r"https?://publications\.europa\.eu/resource/authority/file-type/(?P<code>\w+)/?", re.IGNORECASE
+)
+_FILE_TYPES = {
+    "HTML_SIMPL": "HTML",
+    "JSON_LD": "JSON-LD",
+    "RDF_N_TRIPLES": "N-Triples",
+    "RDF_TURTLE": "TTL",
+    "RDF_XML": "RDF",
+    "SPARQLQ": "SPARQL",
+    "WFS_SRVC": "WFS",
+    "WMS_SRVC": "WMS",
+    "WMTS_SRVC": "WMTS",
+}
+"""Codes of the EU's list of file types that CKAN does not know as formats."""
+_BLANK = re.compile(r"N[0-9a-f]{32}|[\w.-]{1,64}")
+"""What may be the name of a blank node."""
 
 _AUTHORITY = "http://publications.europa.eu/resource/authority/frequency/"
 FREQUENCIES = {
@@ -43,15 +153,169 @@ FREQUENCIES = {
 
 
 class FreshnessProfile(RDFProfile):
-    """A profile that overwrites what earlier profiles say about updates."""
+    """A profile that corrects what earlier profiles read, and what they say about updates."""
+
+    # Reading
 
     def parse_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> dict[str, Any]:
-        """Return the dataset as it is: this profile reads nothing."""
+        """Mend a dataset that earlier profiles have read, in place, and return it."""
+        extras = {one["key"]: one["value"] for one in dataset_dict.get("extras", ())}
+        # Without one, ckanext-dcat takes the URL of this site.
+        extras.pop("homepage", None)
+        dataset_dict.pop("homepage", None)
+        if version := self._version(dataset_ref):
+            dataset_dict.setdefault("version", version)
+        for key in extras.keys() & dataset_dict.keys():
+            # ckanext-dcat reads dct:hasVersion and dcat:hasVersion under one key, in two places.
+            earlier = _json_list(str(extras.pop(key)))
+            if earlier and isinstance(dataset_dict[key], list):
+                dataset_dict[key] = [*dict.fromkeys([*dataset_dict[key], *earlier])]
+        known = {**extras, **dataset_dict}
+        added = self._more(dataset_ref, DATASET_KEYS, known) | self._dates(dataset_ref, known)
+        if homepage := (
+            self._texts(dataset_ref, FOAF.homepage) or self._texts(dataset_ref, _HOME_PAGE)
+        ):
+            added["homepage"] = homepage[0]
+        schema = scheming_schema("dataset") or {}
+        fields = {*dataset_dict, *(one["field_name"] for one in schema.get("dataset_fields", ()))}
+        for key, value in added.items():
+            if key in fields:
+                dataset_dict[key] = value
+            else:
+                extras[key] = json.dumps(value) if isinstance(value, list) else value
+        for resource in dataset_dict.get("resources", ()):
+            self._mend_resource(resource)
+        # ckanext-dcat shows that a dataset has no IRI.
+        kept = {"uri": ""} if "uri" in extras else {}
+        kept |= self._tidy(extras)
+        tidy = self._tidy({key: dataset_dict[key] for key in dataset_dict if key != "extras"})
+        dataset_dict.clear()
+        dataset_dict.update({"tags": [], "resources": [], **tidy})
+        dataset_dict["extras"] = [{"key": key, "value": kept[key]} for key in sorted(kept)]
         return dataset_dict
 
+    def _mend_resource(self, resource: dict[str, Any]) -> None:
+        node = self._node(resource.get("distribution_ref", ""))
+        resource.update(self._format(node))
+        resource.update(self._more(node, RESOURCE_KEYS, resource))
+        if version := self._version(node):
+            resource.setdefault("version", version)
+        resource.update(self._dates(node, resource))
+
+    def _version(self, node: Node) -> str:
+        """Return the version that servers of the first generation state, a text under dct:hasVersion."""
+        texts = [
+            one for one in self.g.objects(node, DCTERMS.hasVersion) if isinstance(one, Literal)
+        ]
+        return min(map(str, texts), default="")
+
+    def _more(
+        self, node: Node, keys: dict[str, URIRef], known: dict[str, Any]
+    ) -> dict[str, str | list[str]]:
+        """Return the values that no earlier profile has read: a text, or a list of several."""
+        found = {key: self._texts(node, keys[key]) for key in keys if known.get(key) in _EMPTY}
+        return {
+            key: texts[0] if len(texts) == 1 and key in _SINGLE else texts
+            for key, texts in found.items()
+            if texts
+        }
+
+    def _dates(self, node: Node, known: dict[str, Any]) -> dict[str, str]:
+        """Return the first date of publication and the last of change; "" in place of a text that is none."""
+        found: dict[str, str] = {}
+        for key, predicate, choose in (
+            ("issued", DCTERMS.issued, min),
+            ("modified", DCTERMS.modified, max),
+        ):
+            dates = list(filter(None, map(iso_date, self._texts(node, predicate))))
+            if dates or known.get(key):
+                found[key] = choose(dates, default="")
+        return found
+
+    def _format(self, node: Node) -> dict[str, str]:
+        """Return format and media type. Publishers confuse the two properties: the form of a value decides."""
+        formats = [*self._texts(node, DCTERMS["format"]), *self._texts(node, DCAT["format"])]
+        texts = [*formats, *self._texts(node, DCAT.mediaType)]
+        types = [found["type"].lower() for found in map(_MEDIA_TYPE.fullmatch, texts) if found]
+        names = [text for text in texts if not _MEDIA_TYPE.fullmatch(text)] or types
+        if not names:
+            return {}
+        code = _FILE_TYPE.fullmatch(names[0])
+        name = code["code"].upper() if code else names[0]
+        label = unified_resource_format(_FILE_TYPES.get(name, name))
+        return {"format": label, "mimetype": next(iter(types), "")}
+
+    def _texts(self, node: Node, predicate: URIRef) -> list[str]:
+        """Return the texts, IRIs and names of a property, sorted."""
+        return sorted({self._named(str(one)) for one in self.g.objects(node, predicate)} - {""})
+
+    def _node(self, text: str) -> Node:
+        """Return the node of which a profile has kept the text."""
+        blank = BNode(text)
+        return blank if (blank, None, None) in self.g else URIRef(text)
+
+    def _named(self, text: str) -> str:
+        """Return a text; for the name of a blank node, which differs each time, the node's label or ""."""
+        if not self._is_blank(text):
+            return text
+        labels = (one for label in _LABELS for one in self.g.objects(BNode(text), label))
+        return next((str(one) for one in labels if not isinstance(one, BNode)), "")
+
+    def _is_blank(self, text: Any) -> bool:
+        """Return whether a text is the name of a blank node."""
+        if not isinstance(text, str) or not _BLANK.fullmatch(text):
+            return False
+        node = BNode(text)
+        return (node, None, None) in self.g or (None, None, node) in self.g
+
+    def _tidy(self, value: Any) -> Any:
+        """Return a value without empty parts and names of blank nodes, with its lists in one order."""
+        if isinstance(value, dict):
+            items = {
+                key: self._tidy("" if key == "uri" and self._is_blank(one) else one)
+                for key, one in value.items()
+                if key not in _INTERNAL
+            }
+            return {key: one for key, one in items.items() if one not in _EMPTY}
+        if isinstance(value, list):
+            kept = [one for one in map(self._tidy, value) if one not in _EMPTY]
+            return sorted(kept, key=lambda one: json.dumps(one, sort_keys=True))
+        if not isinstance(value, str):
+            return value
+        if value.startswith("["):
+            opened = _json_list(value)
+            if opened is not None:
+                kept = self._tidy(opened)
+                return json.dumps(kept, ensure_ascii=False) if kept else ""
+        return self._named(value)
+
+    # Writing
+
+    def _write_more(self, node: Node, keys: dict[str, URIRef], stated: dict[str, Any]) -> None:
+        """Write the properties that this profile reads, unless an earlier profile has written them."""
+        for key, predicate in keys.items():
+            value = stated.get(key)
+            if value in _EMPTY or (node, predicate, None) in self.g:
+                continue
+            values = value if isinstance(value, list) else _json_list(str(value)) or [value]
+            for text in (str(one) for one in values if not isinstance(one, dict)):
+                if is_web_url(text):
+                    self.g.add((node, predicate, URIRef(text)))
+                elif predicate in _AGENTS:
+                    agent = BNode()
+                    self.g.add((node, predicate, agent))
+                    self.g.add((agent, FOAF.name, Literal(text)))
+                else:
+                    self.g.add((node, predicate, Literal(text)))
+
     def graph_from_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> None:
-        """Write into the graph when and how often the data are updated, if known."""
+        """Write into the graph what this profile reads, and when and how often the data are updated."""
         extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
+        # ckanext-dcat writes no place that is only an IRI.
+        keys = {**DATASET_KEYS, "spatial_uri": DCTERMS.spatial}
+        self._write_more(dataset_ref, keys, {**extras, **dataset_dict})
+        for resource in dataset_dict.get("resources", ()):
+            self._write_more(URIRef(resource_uri(resource)), RESOURCE_KEYS, resource)
         modified = extras.get(NAMES.last_modified)
         is_added = extras.get(NAMES.evidence) == Evidence.CREATED.value
         if modified and not is_added:
@@ -66,6 +330,16 @@ class FreshnessProfile(RDFProfile):
         # An IRI that the publisher has chosen is at least as exact.
         if not isinstance(given, URIRef) and (name := _code(given, extras.get(NAMES.frequency))):
             self.g.set((dataset_ref, DCTERMS.accrualPeriodicity, URIRef(_AUTHORITY + name)))
+
+
+def _json_list(text: str) -> list[Any] | None:
+    """Return the list that ckanext-dcat wrote as JSON; None for any other text."""
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    is_plain = isinstance(items, list) and all(isinstance(one, str | dict) for one in items)
+    return items if is_plain else None
 
 
 def _code(given: Any, days: str | None) -> str | None:

@@ -15,6 +15,7 @@ import ckan.plugins.toolkit as tk
 import rq
 from ckan import authz, model
 from ckan.exceptions import CkanConfigurationException
+from ckan.lib.helpers import unified_resource_format
 from ckan.lib.jobs import add_queue_name_prefix, get_all_queues, job_from_id
 from ckan.lib.munge import munge_tag, munge_title_to_name
 from ckan.lib.plugins import (
@@ -40,6 +41,7 @@ __all__ = [
     "model",
     "munge_tag",
     "munge_title_to_name",
+    "unified_resource_format",
 ]
 
 
@@ -119,6 +121,19 @@ def declared_fields(package_type: str) -> frozenset[str]:
             return frozenset(fields)
         fields |= {field["field_name"] for field in schema["dataset_fields"]}
     return frozenset(fields)
+
+
+def scheming_schema(package_type: str) -> Mapping[str, Any] | None:
+    """Return ckanext-scheming's schema of a package type; None if the site has none."""
+    try:
+        show = tk.get_action("scheming_dataset_schema_show")
+    except KeyError:
+        return None
+    try:
+        schema: Mapping[str, Any] = show({"ignore_auth": True}, {"type": package_type})
+        return schema
+    except tk.ObjectNotFound:
+        return None
 
 
 def form_mistakes(

@@ -1,5 +1,5 @@
 """What only documents of FAIR Data Points have: drafts, and parts of records with documents of
-their own (data services, samples and analytics).
+their own (data services).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rdflib.term import Node
 
 from ...web.urls import display_url
 from ..rdf.mapping import Mapper
-from ..rdf.parsing import ADMS, DCAT, HEALTHDCATAP, short
+from ..rdf.parsing import DCAT
 from ..rdf.reader import DocumentReader, FetchedDocument
 from ..rdf.record_graph import descriptions, undescribed
 from ..record import ReadOutcome
@@ -25,14 +25,8 @@ from ..source_client import UnreadableDocument
 _NO_SUCH_ENDPOINT = frozenset({400, 401, 403, 404, 405, 406, 410, 501})
 """Statuses that mean: the server has no endpoint for the state of a record, or none for us."""
 
-_LINKED: Mapping[Node, URIRef] = {
-    DCAT.accessService: DCAT.DataService,
-    DCAT.service: DCAT.DataService,
-    ADMS.sample: DCAT.Distribution,
-    HEALTHDCATAP.analytics: DCAT.Distribution,
-}
+_LINKED: Mapping[Node, URIRef] = {DCAT.accessService: DCAT.DataService}
 """Predicates that lead to such documents, and what these describe."""
-_WORDS = {DCAT.DataService: "service", DCAT.Distribution: "distribution"}
 _SERVICE = "service"
 """What the source's memory stores as the digest of a service's document."""
 _KEPT_BYTES = 64 * 1024
@@ -86,7 +80,7 @@ class FdpReader(DocumentReader):
 
 
 class ServiceReader:
-    """A reader of the services, samples and analytics that records name, each once in a crawl.
+    """A reader of the services that records name, each once in a crawl.
 
     If a service cannot be read, its last good description stays.
     """
@@ -113,7 +107,7 @@ class ServiceReader:
         )
 
     async def describe(self, graph: Graph) -> tuple[Named, list[str]]:
-        """Add the descriptions of services, samples and analytics that a record's graph only names.
+        """Add the descriptions of services that a record's graph only names.
 
         :returns: the services, and a warning for each that cannot be read. The record keeps its URL.
         """
@@ -133,9 +127,7 @@ class ServiceReader:
                     raise result
                 _add_description(await result.parsed(), url, kind, graph)
             except UnreadableDocument as failure:
-                if kind == DCAT.Distribution and failure.outcome is ReadOutcome.MALFORMED:
-                    continue  # the file itself, which is not requested again
-                words = f"{_WORDS[kind]} {display_url(url)}: {failure.reason}"
+                words = f"service {display_url(url)}: {failure.reason}"
                 warnings.append(f"{words}; only its URL is kept")
             named.append((url, str(kind)))
         return named, warnings
@@ -178,7 +170,7 @@ def _add_description(graph: Graph, url: str, kind: URIRef, target: Graph) -> Non
     service = URIRef(url) if URIRef(url) in services else next(iter(services), None)
     # A single service under another URL is the same service under another name.
     if service is None or (service != URIRef(url) and len(services) > 1):
-        reason = f"it describes no {short(str(kind))}"
+        reason = f"it describes no dcat:{kind.fragment}"
         raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
     # What the target describes may be the dataset itself, of which the document may have a former title.
     described = {*target.subjects()} - {service}

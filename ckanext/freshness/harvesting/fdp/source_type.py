@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from datetime import datetime
-from functools import partial
 
 from ...aging.messages import N_
 from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
@@ -34,20 +33,16 @@ class FdpSourceType(RdfSourceType):
         sink: Sink,
         now: datetime,
     ) -> CrawlEnd:
-        from ..rdf.mapping import map_catalog
         from ..rdf.parsing import RdfParser
         from .crawl import Crawl
         from .reader import CrawlOptions, FdpReader
 
         config = source.config
+        mapper = mapper_of(config)
         options = CrawlOptions(
-            mapper=mapper_of(config),
+            mapper=mapper,
             now=now,
-            catalog_mapper=(
-                partial(map_catalog, language=config.own.get("language"))
-                if config.own.get("harvest_catalogs")
-                else None
-            ),
+            catalog_mapper=mapper if config.own.get("harvest_catalogs") else None,
             max_records=config.max_records,
             concurrency=opened.concurrency,
             max_deletions=config.max_deletions,

@@ -406,15 +406,22 @@ def people(fields: Mapping[str, Any], in_schema: Collection[str] = ()) -> dict[s
     for key, origins in _AGENTS.items():
         if any(origin in in_schema for origin in origins):
             continue
-        agent = next(filter(None, (_first_agent(fields.get(origin)) for origin in origins)), {})
+        agent = next(filter(None, (_first_agent(fields, origin) for origin in origins)), {})
         for name, part in ((key, "name"), (f"{key}_email", "email")):
             if agent.get(part):
                 found[name] = str(agent[part])
     return found
 
 
-def _first_agent(agents: Any) -> dict[str, Any]:
-    """Return the first agent with name and e-mail address, otherwise the first with either."""
+def _first_agent(fields: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """Return the first agent with name and e-mail address, otherwise the first with either.
+
+    Without a schema, ckanext-dcat's profiles have an extra for each fact about a single agent.
+    """
+    flat = {part: fields.get(f"{origin}_{part}") for part in ("name", "email")}
+    if any(flat.values()):
+        return flat
+    agents = fields.get(origin)
     if isinstance(agents, str):
         try:
             agents = json.loads(agents)

@@ -12,7 +12,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ...ckan_adapter import harvest
-from ...ckan_adapter.core import model
+from ...ckan_adapter.core import model, scheming_schema
 from ...ckan_adapter.database import locked
 from ...ckan_adapter.harvest import harvesting_user
 from ...ckan_adapter.packages import index_package
@@ -123,7 +123,7 @@ class PackageWriter:
             licenses = tk.get_action("license_list")({"ignore_auth": True}, {})
             self._sites[package_type] = CatalogSite(
                 licenses=license_index(licenses),
-                schema=_scheming_schema(package_type),
+                schema=scheming_schema(package_type),
                 package_type=package_type,
                 default_tags=self._config.default_tags,
                 default_groups=self._config.default_groups,
@@ -346,16 +346,3 @@ def _record(content: str | None) -> Record | None:
     with contextlib.suppress(ValueError):
         return Record.from_json(content or "")
     return None
-
-
-def _scheming_schema(package_type: str) -> Mapping[str, Any] | None:
-    """Return ckanext-scheming's schema of a package type; None if the site has none."""
-    try:
-        show = tk.get_action("scheming_dataset_schema_show")
-    except KeyError:
-        return None
-    try:
-        schema: Mapping[str, Any] = show({"ignore_auth": True}, {"type": package_type})
-        return schema
-    except tk.ObjectNotFound:
-        return None

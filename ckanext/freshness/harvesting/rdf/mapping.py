@@ -1,109 +1,202 @@
-"""Mapping of the RDF of a dataset or catalog to a record. It uses no network, no clock and no CKAN.
+"""Mapping of the RDF of a dataset or catalog to a record, by the site's profiles of ckanext-dcat.
 
-The same triples give the same record, in any order, with any prefixes and names of blank nodes. What a
-FAIR Data Point adds to every record (metrics, dates of its metadata, profiles) is left out, so that it
-changes no hash. Properties without a field are listed in the record's ``unmapped``.
+A profile sees a small graph: one record with its distributions, without what the record's server adds, and in
+one order for the same triples, whatever the names of blank nodes. The last profile is always ours
+(``ckanext/freshness/dcat.py``). Nothing here uses the network.
 """
 
 from __future__ import annotations
 
+import json
 import logging
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+from importlib.metadata import entry_points
 from typing import Any
 
+import ckan.plugins.toolkit as tk
 from rdflib import DCTERMS as DCT
-from rdflib import RDF, BNode, Graph, Literal, URIRef
+from rdflib import FOAF, RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
-from ..legal_values import one_line, split_keywords
+from ...ckan_adapter.core import scheming_schema
+from ..legal_values import BIGGEST_INTEGER, clean_all, is_email
 from ..messages import HarvestMessage, MessageCode
 from ..record import Record, resource_order
-from . import mapping_tables
-from .graph_values import describe, label, lexical
-from .parsing import DCAT, LDP, SPDX, DocumentError, short
-from .record_graph import RecordView, is_made_by_server
+from .parsing import DCAT, HEALTHDCATAP, LOCN, VCARD, DocumentError, present_url
+from .record_graph import descriptions, is_made_by_server, is_profile_of_server
 
 log = logging.getLogger(__name__)
 
 Mapper = Callable[[Graph, Node], Record]
 
-_OWN_RECORDS = frozenset({DCAT.Dataset, DCAT.Catalog, DCAT.DatasetSeries, DCAT.Distribution})
-_RECORD_TYPES = _OWN_RECORDS | {
-    DCAT.Resource,
-    *(LDP[kind] for kind in ("DirectContainer", "BasicContainer", "Container")),
-    *(LDP[kind] for kind in ("Resource", "RDFSource")),
-}
-_DISTRIBUTION = "dcat:distribution/"
+GROUP = "ckan.rdf.profiles"
+"""The group of entry points for profiles of ckanext-dcat and other extensions."""
+OWN_PROFILE = "freshness"
+"""The name of our profile, which is the last in every chain."""
 
-_MEDIA_TYPE_IRI = re.compile(
-    r"https?://(?:(?:www\.)?iana\.org/assignments/media-types|inspire\.ec\.europa\.eu/media-types"
-    r"|purl\.org/net/mediatypes|w3id\.org/mediatype|www\.w3\.org/ns/iana/media-types)"
-    r"/(?P<type>[^/]+/[^/#]+)/?(?:#.*)?",
-    re.IGNORECASE,
-)
-_MEDIA_TYPE = re.compile(r"(?P<type>[\w.+-]+/[\w.+-]+)(?:\s*;.*)?", re.ASCII)
-_FILE_TYPE_IRI = re.compile(
-    r"https?://publications\.europa\.eu/resource/authority/file-type/(?P<code>\w+)/?", re.IGNORECASE
-)
+MOST_TEXT = 8 * 1024 * 1024
+"""Characters in a record's literals. For each million, ckanext-dcat takes 4 seconds and 40 MB."""
+LONGEST_GEOMETRY = 256 * 1024
+"""Characters of the longest geometry that is read. Longer ones take seconds and much memory."""
+_SLOW = 10
+"""How many characters each one of keywords and geometries counts for, which take that much longer."""
 
-# (CKAN's name, media type, other names: codes of the EU's file-type list, extensions). CKAN's own list
-# (ckan/config/resource_formats.json) is applied when a package is saved.
-_FORMATS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("Atom Feed", "application/atom+xml", ("atom",)),
-    ("BIN", "application/octet-stream", ()),
-    ("CSV", "text/csv", ()),
-    ("dBase", "application/x-dbf", ("dbf",)),
-    ("DOC", "application/msword", ()),
-    ("DOCX", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", ()),
-    ("GeoJSON", "application/geo+json", ("application/vnd.geo+json",)),
-    ("GML", "application/gml+xml", ()),
-    ("GPKG", "application/geopackage+sqlite3", ()),
-    ("GZ", "application/gzip", ("gzip", "application/x-gzip")),
-    ("HTML", "text/html", ("htm", "html_simpl", "xhtml", "html5", "application/xhtml+xml")),
-    ("ICS", "text/calendar", ()),
-    ("JPEG", "image/jpeg", ("jpg",)),
-    ("JSON", "application/json", ()),
-    ("JSON-LD", "application/ld+json", ("json_ld", "jsonld")),
-    ("KML", "application/vnd.google-earth.kml+xml", ()),
-    ("KMZ", "application/vnd.google-earth.kmz+xml", ("application/vnd.google-earth.kmz",)),
-    ("MDB", "application/x-msaccess", ()),
-    ("N3", "text/n3", ("application/x-n3", "rdf_n3")),
-    ("NetCDF", "application/netcdf", ("application/x-netcdf", "nc")),
-    ("N-Triples", "application/n-triples", ("rdf_n_triples", "nt")),
-    ("ODS", "application/vnd.oasis.opendocument.spreadsheet", ()),
-    ("ODT", "application/vnd.oasis.opendocument.text", ()),
-    ("OWL", "application/owl+xml", ()),
-    ("Parquet", "application/vnd.apache.parquet", ()),
-    ("PDF", "application/pdf", ("pdfa1a", "pdfa1b", "pdfa2a", "pdfa2b", "pdfa3", "pdfx")),
-    ("PNG", "image/png", ()),
-    ("PPT", "application/vnd.ms-powerpoint", ()),
-    ("PPTX", "application/vnd.openxmlformats-officedocument.presentationml.presentation", ()),
-    ("RDF", "application/rdf+xml", ("rdf_xml", "rdf/xml")),
-    ("RSS", "application/rss+xml", ()),
-    ("SHP", "", ("esri shapefile", "application/vnd.shp", "application/x-shapefile")),
-    ("SPARQL", "application/sparql-results+xml", ("sparqlq",)),
-    ("SVG", "image/svg+xml", ()),
-    ("TAR", "application/x-tar", ()),
-    ("TIFF", "image/tiff", ("tif",)),
-    ("TSV", "text/tab-separated-values", ("text/tsv",)),
-    ("TTL", "text/turtle", ("rdf_turtle", "turtle", "application/x-turtle")),
-    ("TXT", "text/plain", ()),
-    ("WFS", "", ("wfs_srvc",)),
-    ("WMS", "", ("wms_srvc",)),
-    ("WMTS", "", ("wmts_srvc",)),
-    ("XLS", "application/vnd.ms-excel", ("application/msexcel",)),
-    ("XLSX", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ()),
-    ("XML", "application/xml", ("text/xml",)),
-    ("ZIP", "application/zip", ("application/x-zip-compressed",)),
+_GEOMETRIES = frozenset({LOCN.geometry, DCAT.bbox, DCAT.centroid})
+_NUMBERS = frozenset(
+    [
+        DCAT.byteSize,
+        *(HEALTHDCATAP[name] for name in ("minTypicalAge", "maxTypicalAge")),
+        *(HEALTHDCATAP[name] for name in ("numberOfRecords", "numberOfUniqueIndividuals")),
+    ]
 )
-_BY_NAME = {
-    name.casefold(): (label, media_type)
-    for label, media_type, others in _FORMATS
-    for name in (label, media_type, *others)
-    if name
+_AGENTS: dict[Node, tuple[URIRef, URIRef]] = {
+    DCT.publisher: (FOAF.name, FOAF.mbox),
+    DCT.creator: (FOAF.name, FOAF.mbox),
+    DCAT.contactPoint: (VCARD.fn, VCARD.hasEmail),
 }
+"""Properties that lead to agents. A text in place of an agent becomes its name or its e-mail address."""
+
+
+def profile_names() -> list[str]:
+    """Return the names of the installed profiles."""
+    return sorted({entry.name for entry in entry_points(group=GROUP)})
+
+
+def check_profiles(names: Sequence[str]) -> None:
+    """Check that all profiles are installed.
+
+    :raises ValueError: the message names the key and the allowed values.
+    """
+    known = profile_names()
+    if unknown := sorted(set(names) - set(known)):
+        raise ValueError(f"profiles: unknown: {', '.join(unknown)}; known: {', '.join(known)}")
+
+
+@dataclass(frozen=True)
+class ProfileMapper:
+    """A mapper by a chain of profiles. It looks up profiles and schema once."""
+
+    profiles: tuple[str, ...]
+    """Names of profiles. Ours follows them."""
+    language: str = ""
+    """The language tag of preferred texts; if empty, that of the site."""
+
+    def __call__(self, graph: Graph, subject: Node) -> Record:
+        """Map a dataset or catalog, with the distributions that the graph describes.
+
+        :raises DocumentError: the graph does not describe the subject, or describes it at too great length.
+        """
+        if (subject, RDF.type, None) not in graph:
+            is_described = (subject, None, None) in graph
+            words = "is described without a type" if is_described else "is not described at all"
+            raise DocumentError(f"the record {words} in the server's answer")
+        warnings: list[str] = []
+        own = self._prepared(graph, subject, warnings)
+        # With a licence in the package, profiles do not read the site's register for each record.
+        package: dict[str, Any] = {"license_id": ""}
+        for profile in self._classes:
+            profile(own).parse_dataset(package, subject)
+        record = _record(package)
+        record.fields["uri"] = "" if isinstance(subject, BNode) else str(subject)
+        record.warnings = sorted(warnings)
+        return record
+
+    @cached_property
+    def _classes(self) -> list[Any]:
+        check_profiles(self.profiles)
+        found = {entry.name: entry for entry in entry_points(group=GROUP)}
+        names = dict.fromkeys([*self.profiles, OWN_PROFILE])
+        return [found[name].load() for name in names]
+
+    @cached_property
+    def _is_multilingual(self) -> bool:
+        """True if the site's schema has fields for texts in several languages."""
+        schema = scheming_schema("dataset") or {}
+        fields = [*schema.get("dataset_fields", ()), *schema.get("resource_fields", ())]
+        return any(field["field_name"].endswith("_translated") for field in fields)
+
+    @cached_property
+    def _preferred(self) -> str:
+        return (self.language or tk.config.get("ckan.locale_default") or "en").lower()
+
+    def _prepared(self, graph: Graph, subject: Node, warnings: list[str]) -> Graph:
+        """Return the record's own graph, in a fixed order and without values that stop a profile.
+
+        :raises DocumentError: its literals exceed the limit.
+        """
+        members = [node for node in graph.objects(subject, DCAT.distribution)]
+        for node in members:
+            if (node, None, None) not in graph:
+                warnings.append(f"distribution: {node} is not described; left out")
+        described = [node for node in members if (node, None, None) in graph]
+        kept: list[tuple[Node, Node, Node]] = [(subject, RDF.type, DCAT.Dataset)]
+        kept += [(subject, DCAT.distribution, node) for node in described]
+        length = 0
+        for node, statements in descriptions(graph, subject, described).items():
+            for predicate, value in statements:
+                if _is_of_server(subject, node, predicate, value):
+                    continue
+                found = _readable(predicate, value)
+                if found is None:
+                    continue
+                kept.append((node, predicate, found))
+                if isinstance(found, Literal):
+                    is_slow = predicate in _GEOMETRIES or predicate == DCAT.keyword
+                    length += len(found) * (_SLOW if is_slow else 1)
+        if length > MOST_TEXT:
+            raise DocumentError(f"the record has more than {MOST_TEXT:,} characters")
+        return self._in_order(_with_nodes(kept))
+
+    def _in_order(self, triples: list[tuple[Node, Node, Node]]) -> Graph:
+        """Return a graph that gives its triples in one order, the preferred language first.
+
+        Without a multilingual schema, a field has one text: texts in other languages are left out.
+        """
+        about: dict[Node, list[tuple[Node, Node]]] = {}
+        for subject, predicate, value in triples:
+            about.setdefault(subject, []).append((predicate, value))
+        keys: dict[Node, Any] = {}
+
+        def key(node: Node, depth: int = 2) -> Any:
+            if isinstance(node, Literal):
+                language = (node.language or "").lower()
+                return (0, self._rank(language), str(node), language, str(node.datatype or ""))
+            if isinstance(node, URIRef):
+                return (1, str(node))
+            if not depth:
+                return (2,)
+            if depth < 2 or node not in keys:
+                inside = sorted((str(p), key(o, depth - 1)) for p, o in about.get(node, ()))
+                if depth < 2:
+                    return (2, *inside)
+                keys[node] = (2, *inside)
+            return keys[node]
+
+        graph = Graph(store="SimpleMemory")  # it keeps the order
+        add = graph.store.add
+        spoken: dict[tuple[Node, Node], int] = {}
+        for triple in sorted(triples, key=lambda triple: [key(node) for node in triple]):
+            subject, predicate, value = triple
+            if isinstance(value, Literal) and predicate != DCAT.keyword:
+                rank = self._rank((value.language or "").lower())
+                best = spoken.setdefault((subject, predicate), rank)
+                if value.language and rank > best and not self._is_multilingual:
+                    continue
+            add(triple, graph)
+        return graph
+
+    def _rank(self, language: str) -> int:
+        """Return the place of a language: the preferred one, a variant of it, none, English, others."""
+        if language == self._preferred:
+            return 0
+        if language.split("-")[0] == self._preferred.split("-")[0]:
+            return 1
+        if not language:
+            return 2
+        return 3 if language.split("-")[0] == "en" else 4
 
 
 def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
@@ -129,223 +222,101 @@ def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
         raise DocumentError(HarvestMessage(words, MessageCode.UNEXPECTED)) from error
 
 
-def map_dataset(graph: Graph, subject: Node, *, language: str | None = None) -> Record:
-    """Map a dataset and its distributions, whose documents are merged in the graph.
-
-    The module ``mapping_tables`` has the keys and predicates.
-
-    :param language: the language tag of preferred texts.
-    :raises DocumentError: the subject has no type in the graph.
-    """
-    view = _view(graph, subject, language)
-    record = _record(view, subject, mapping_tables.DATASET)
-    resources = [_resource(view, node) for node in _distributions(view, subject)]
-    # Stores that merge a document into an earlier one double its blank nodes.
-    found = {resource_order(resource): resource for resource in resources}
-    record.resources = [found[key] for key in sorted(found)]
-    return _finished(record, view, subject)
+def _is_of_server(subject: Node, node: Node, predicate: Node, value: Node) -> bool:
+    """Return whether a triple is one that the record's server adds, or makes of another node a dataset."""
+    if predicate == RDF.type and value == DCAT.Dataset:
+        return True
+    if predicate == DCT.conformsTo and is_profile_of_server(str(subject), str(value)):
+        return True
+    return is_made_by_server(node, value)
 
 
-def map_catalog(graph: Graph, subject: Node, *, language: str | None = None) -> Record:
-    """Map a catalog, without its datasets.
-
-    :raises DocumentError: the subject has no type in the graph.
-    """
-    view = _view(graph, subject, language)
-    return _finished(_record(view, subject, mapping_tables.CATALOG), view, subject)
-
-
-def _finished(record: Record, view: RecordView, subject: Node) -> Record:
-    record.warnings = sorted(set(view.warnings))
-    view.start_record(subject)
-    record.unmapped = _unmapped(view, subject)
-    return record
-
-
-def _unmapped(view: RecordView, subject: Node) -> dict[str, str]:
-    """Return the properties without a field, of a record and of the nodes it leads to, with an example."""
-    found: dict[str, str] = {}
-    visited, pending = {subject}, [(subject, "")]
-    while pending:
-        node, path = pending.pop()
-        is_record = path in ("", _DISTRIBUTION)
-        for predicate, objects in view.properties(node).items():
-            if predicate in mapping_tables.SERVER_NOISE:
-                continue
-            step = path + short(str(predicate))
-            unread = view.unread(node, predicate)
-            for value in unread:
-                if _is_structure(node, predicate, value, is_record=is_record):
-                    continue
-                example = lexical(value) or label(view, value)
-                if value not in visited and isinstance(value, BNode):
-                    # Its own properties say more than that there is a description.
-                    visited.add(value)
-                    pending.append((value, f"{step}/"))
-                    if not example and view.properties(value).keys() - {RDF.type}:
-                        continue
-                example = example or "a description"
-                found[step] = min(found.get(step, example), example)
-            for value in objects:
-                if isinstance(value, Literal) or value in unread or value in visited:
-                    continue
-                visited.add(value)
-                if view.properties(value) and not _is_described_elsewhere(view, value, predicate):
-                    pending.append((value, f"{step}/"))
-    return {step: one_line(found[step])[:200] for step in sorted(found)}
-
-
-def _is_structure(node: Node, predicate: Node, value: Node, *, is_record: bool) -> bool:
-    """Return whether a triple only gives a node's type or links records."""
-    if predicate == RDF.type:
-        return value in _RECORD_TYPES or not is_record
-    return predicate in mapping_tables.STRUCTURE or is_made_by_server(node, value)
-
-
-def _is_described_elsewhere(view: RecordView, node: Node, predicate: Node) -> bool:
-    """Return whether a node is described as another record, or as one of the server's profiles."""
-    if predicate in mapping_tables.DISTRIBUTIONS:
-        return False
-    types = view.properties(node).get(RDF.type, ())
-    return not _OWN_RECORDS.isdisjoint(types) or view.is_own_profile(str(node))
-
-
-def _view(graph: Graph, subject: Node, language: str | None) -> RecordView:
-    view = RecordView(graph, language)
-    if RDF.type not in view.properties(subject):
-        words = (
-            "is described without a type" if view.properties(subject) else "is not described at all"
-        )
-        raise DocumentError(f"the record {words} in the server's answer")
-    view.start_record(subject)
-    return view
-
-
-def _record(view: RecordView, subject: Node, table: tuple[Any, ...]) -> Record:
-    fields = describe(view, subject, table)
-    iri = lexical(subject)
-    fields["uri"] = iri
-    if "title" not in fields:
-        view.warn(
-            "title", "the record has none; its identifier or the end of its URL is used instead"
-        )
-    tags: set[str] = set()
-    translated: dict[str, set[str]] = {}
-    unused = []
-    for node in view.properties(subject).get(DCAT.keyword, []):
-        if isinstance(node, Literal):
-            found = split_keywords(lexical(node))
-            translated.setdefault((node.language or "").lower(), set()).update(found)
-        else:
-            found = list(filter(None, [label(view, node)]))
-        tags.update(found)
-        if not found:
-            unused.append(node)
-    view.mark_read(subject, (DCAT.keyword,), unused)
-    by_language = {language: sorted(words) for language, words in translated.items() if words}
-    if any(by_language):
-        fields["tags_translated"] = by_language
-    return Record(fields=fields, tags=sorted(tags))
-
-
-def _distributions(view: RecordView, subject: Node) -> list[Node]:
-    """Return the distributions that the graph describes; warn about the others."""
-    described = []
-    view.mark_read(subject, (DCAT.distribution,))
-    for node in view.properties(subject).get(DCAT.distribution, ()):
-        if view.properties(node):
-            described.append(node)
-        else:
-            view.warn("distribution", f"{lexical(node)} is not described; left out")
-    return described
-
-
-def _resource(view: RecordView, node: Node) -> dict[str, Any]:
-    iri = lexical(node)
-    view.start_record(node, f"distribution {iri}: " if iri else "distribution: ")
-    resource = describe(view, node, mapping_tables.RESOURCE)
-    resource["uri"] = iri
-    resource["url"] = resource.get("download_url") or resource.get("access_url") or ""
-    _add_format(resource, view, node)
-    nodes = view.properties(node).get(SPDX.checksum, [])
-    checksums = mapping_tables.checksums(view, nodes, "checksum")
-    if checksums:
-        view.mark_read(node, (SPDX.checksum,))
-        resource.update(checksums[0])
-        for other in checksums[1:]:
-            view.warn("hash", f'"{other.get("hash", "")[:80]}" is left out: there is room for one')
-    return resource
-
-
-def _add_format(resource: dict[str, Any], view: RecordView, node: Node) -> None:
-    """Add format and media type to a resource; warn about further formats."""
-    names = {
-        predicate: _format_names(view, node, predicate)
-        for predicate in (DCT.format, DCAT["format"], DCAT.mediaType)
-    }
-    formats = names[DCT.format] + names[DCAT["format"]]
-    found = file_format(formats, names[DCAT.mediaType])
-    if found.format:
-        resource["format"] = found.format
-    if found.mimetype:
-        resource["mimetype"] = found.mimetype
-    for name in sorted({*formats, *names[DCAT.mediaType]}):
-        alone = file_format([name], [])
-        is_same_type = alone.mimetype is not None and alone.mimetype == found.mimetype
-        if alone.format != found.format and not is_same_type:
-            view.warn("format", f'"{name[:80]}" is left out beside {found.format}')
-
-
-def _format_names(view: RecordView, node: Node, predicate: URIRef) -> list[str]:
-    """Return the formats that a distribution names: texts and IRIs first, then names of blank nodes."""
-    nodes = view.properties(node).get(predicate, [])
-    names = {
-        value: label(view, value) if isinstance(value, BNode) else lexical(value) for value in nodes
-    }
-    view.mark_read(node, (predicate,), [value for value in nodes if not names[value]])
-    named = sorted((isinstance(value, BNode), name) for value, name in names.items() if name)
-    return [name for _, name in named]
-
-
-@dataclass(frozen=True, slots=True)
-class FileFormat:
-    """A distribution's format and media type, as CKAN's resource fields have them."""
-
-    format: str | None
-    mimetype: str | None
-
-
-def file_format(formats: Iterable[str], media_types: Iterable[str]) -> FileFormat:
-    """Return the format of a distribution from its ``dct:format`` and ``dcat:mediaType``.
-
-    Publishers confuse the two properties, so a value's form decides what it is. A stated name wins over
-    the name that follows from the media type, and a stated media type over the one of the name.
-
-    :param formats: texts or IRIs, like ``media_types``.
-    """
-    texts = [*formats, *media_types]
-    names = [_name(text) for text in texts if _media_type(text) is None]
-    mimetype = next(filter(None, map(_media_type, texts)), None)
-    if names:
-        label, known_type = _BY_NAME.get(names[0].casefold(), (names[0], ""))
-        return FileFormat(label, mimetype or known_type or None)
-    if mimetype is None:
-        return FileFormat(None, None)
-    return FileFormat(_BY_NAME.get(mimetype, (mimetype, ""))[0], mimetype)
-
-
-def _media_type(text: str) -> str | None:
-    """Return the media type that a text or IRI names; None if it is no media type."""
-    iri = _MEDIA_TYPE_IRI.fullmatch(text)
-    plain = _MEDIA_TYPE.fullmatch(iri["type"] if iri else text)
-    if plain is None:
+def _readable(predicate: Node, value: Node) -> Node | None:
+    """Return a value in the form that profiles read; None if it would stop them."""
+    if isinstance(value, URIRef):
+        return None if predicate in _GEOMETRIES else URIRef(present_url(str(value)))
+    if predicate in _GEOMETRIES and (
+        isinstance(value, BNode) or len(str(value)) > LONGEST_GEOMETRY
+    ):
         return None
-    media_type = plain["type"].lower()
-    # "RDF/XML" is a name, though it has the form of a media type.
-    return None if media_type == "rdf/xml" else media_type
+    if predicate in _NUMBERS:
+        number = None if isinstance(value, BNode) else _whole(str(value))
+        return None if number is None else Literal(str(number))
+    return value
 
 
-def _name(text: str) -> str:
-    """Return the code in an IRI of the EU's file-type list, or the text without an extension's dot."""
-    code = _FILE_TYPE_IRI.fullmatch(text)
-    return code["code"] if code else text.removeprefix(".")
+def _whole(words: str) -> int | None:
+    try:
+        number = Decimal(words.strip())
+    except InvalidOperation:
+        return None
+    # Compare before converting: int() of 1e999999999 would fill the memory.
+    if not number.is_finite() or not 0 <= number <= BIGGEST_INTEGER:
+        return None
+    return int(number) if number == number.to_integral_value() else None
+
+
+def _with_nodes(
+    triples: Sequence[tuple[Node, Node, Node]],
+) -> list[tuple[Node, Node, Node]]:
+    """Return triples with nodes in place of texts for agents and periods, as ``data.json`` has them."""
+    found: list[tuple[Node, Node, Node]] = []
+    for subject, predicate, value in triples:
+        if predicate == DCT.spatial and not isinstance(value, Literal):
+            # Profiles read only places that have their type, which many servers leave out.
+            found.append((value, RDF.type, DCT.Location))
+        statements = list(_statements(predicate, value)) if isinstance(value, Literal) else []
+        node = BNode() if statements else value
+        found.append((subject, predicate, node))
+        found += [(node, *statement) for statement in statements]
+    return found
+
+
+def _statements(predicate: Node, text: Literal) -> Iterator[tuple[Node, Node]]:
+    """Yield the statements that a text makes which stands for an agent or for a period."""
+    if predicate in _AGENTS:
+        name, address = _AGENTS[predicate]
+        yield address if is_email(str(text)) else name, text
+    elif predicate == DCT.temporal and str(text).count("/") == 1:
+        start, end = str(text).split("/")
+        yield from ((DCAT.startDate, Literal(start)), (DCAT.endDate, Literal(end)))
+
+
+def _record(package: Mapping[str, Any]) -> Record:
+    """Return the record of a package that profiles have filled."""
+    fields: dict[str, Any] = {}
+    given = {extra["key"]: extra["value"] for extra in package.get("extras", ())}
+    given |= {key: package[key] for key in package.keys() - _APART}
+    for key, value in given.items():
+        if isinstance(value, dict) and not key.endswith("_translated"):
+            # A multilingual schema has the texts of all languages under the plain key.
+            fields[f"{key}_translated"] = value
+            fields.setdefault(key, next(filter(None, value.values()), ""))
+        elif value not in _EMPTY:
+            fields[key] = _opened(value)
+    resources = [
+        {
+            key: _opened(value)
+            for key, value in resource.items()
+            if key != "distribution_ref" and value not in _EMPTY
+        }
+        for resource in package.get("resources", ())
+    ]
+    tags = sorted({tag["name"] for tag in package.get("tags", ())})
+    resources = clean_all(resources)
+    return Record(clean_all(fields), sorted(resources, key=resource_order), tags)
+
+
+_APART = frozenset({"extras", "tags", "resources"})
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+
+
+def _opened(value: Any) -> Any:
+    """Parse a JSON list that ckanext-dcat wrote as text; return anything else, as GeoJSON, unchanged."""
+    if not isinstance(value, str) or not value.startswith("["):
+        return value
+    try:
+        items = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return items if all(isinstance(item, (str, dict)) for item in items) else value

@@ -9,21 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rdflib import (
-    DCTERMS,
-    FOAF,
-    OWL,
-    PROV,
-    RDF,
-    RDFS,
-    SKOS,
-    TIME,
-    BNode,
-    Graph,
-    Literal,
-    Namespace,
-    URIRef,
-)
+from rdflib import BNode, Graph, Literal, Namespace, URIRef
 from rdflib.term import Node
 
 from ...sandbox import Exceeded, Unopened
@@ -42,53 +28,13 @@ logging.getLogger("rdflib.term").setLevel(logging.ERROR)
 ADMS = Namespace("http://www.w3.org/ns/adms#")
 DCAT = Namespace("http://www.w3.org/ns/dcat#")
 """rdflib's own list lacks the terms of DCAT 3."""
-DCATAP = Namespace("http://data.europa.eu/r5r/")
-DPV = Namespace("https://w3id.org/dpv#")
-DQV = Namespace("http://www.w3.org/ns/dqv#")
 FDP_O = Namespace("https://w3id.org/fdp/fdp-o#")
 HEALTHDCATAP = Namespace("http://healthdataportal.eu/ns/health#")
 LDP = Namespace("http://www.w3.org/ns/ldp#")
 LOCN = Namespace("http://www.w3.org/ns/locn#")
-OA = Namespace("http://www.w3.org/ns/oa#")
-ODRL = Namespace("http://www.w3.org/ns/odrl/2/")
-SCHEMA = Namespace("http://schema.org/")
-SCHEMAS = Namespace("https://schema.org/")
-"""schema.org recommends https since 2020; documents use both."""
-SIO = Namespace("http://semanticscience.org/resource/")
-SPDX = Namespace("http://spdx.org/rdf/terms#")
 VCARD = Namespace("http://www.w3.org/2006/vcard/ns#")
 
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
-
-HOME_PAGE = URIRef(str(FOAF) + "homePage")
-"""The reference implementation's spelling of ``foaf:homepage``."""
-
-PREFIXES = {
-    "adms": ADMS,
-    "dcat": DCAT,
-    "dcatap": DCATAP,
-    "dct": DCTERMS,
-    "dpv": DPV,
-    "dqv": DQV,
-    "fdp-o": FDP_O,
-    "foaf": FOAF,
-    "healthdcatap": HEALTHDCATAP,
-    "locn": LOCN,
-    "oa": OA,
-    "odrl": ODRL,
-    "owl": OWL,
-    "prov": PROV,
-    "rdf": RDF,
-    "rdfs": RDFS,
-    "schema": SCHEMA,
-    "schemas": SCHEMAS,
-    "sio": SIO,
-    "skos": SKOS,
-    "spdx": SPDX,
-    "time": TIME,
-    "vcard": VCARD,
-}
-"""The usual prefixes of these vocabularies."""
 
 ACCEPT = "text/turtle, application/rdf+xml;q=0.8, application/ld+json;q=0.7"
 
@@ -128,12 +74,19 @@ _BIG = 256 * 1024
 """Longer answers are turned into a graph in a thread, so that other requests do not time out."""
 
 
-def short(iri: str) -> str:
-    """Return an IRI with its usual prefix, or in angle brackets if there is none."""
-    for prefix, space in PREFIXES.items():
-        if iri.startswith(str(space)):
-            return f"{prefix}:{iri[len(str(space)) :]}"
-    return f"<{iri}>"
+_EU_CODE = re.compile(
+    r"https?://publications\.europa\.eu/(?:mdr/)?(?:resource/)?authority/(?P<code>[\w-]+/.+)",
+    re.IGNORECASE,
+)
+
+
+def present_url(text: str) -> str:
+    """Return the present URL of a code of the EU's authority tables; any other text is returned unchanged.
+
+    Catalogues still have the URLs of the former Metadata Registry (mdr).
+    """
+    code = _EU_CODE.fullmatch(text)
+    return f"http://publications.europa.eu/resource/authority/{code['code']}" if code else text
 
 
 class DocumentError(Exception):

@@ -1,4 +1,4 @@
-"""The graph of one record with its distributions, and the view of it while it is mapped."""
+"""The graph of one record with its distributions."""
 
 from __future__ import annotations
 
@@ -25,86 +25,14 @@ _DEEPEST = 20
 _MADE_BY_SERVER = ("#identifier", "#accessRights")
 """Ends of the IRIs that the reference implementation adds to every record."""
 _PROFILE = re.compile("/profile/|/fdp-api/profiles/")
-Path = tuple[URIRef, ...]
-"""Predicates that lead from one node to another."""
 Statements = list[tuple[Node, Node]]
 """Predicates and objects of a node."""
 
 
-class RecordView:
-    """A graph, with notes on what the mapping of one record has read.
-
-    :ivar language: the preferred language of texts
-    :ivar unused: objects that the current reader could not use
-    :ivar warnings: values that were left out, in words for the source's editor
-    """
-
-    def __init__(self, graph: Graph, language: str | None) -> None:
-        self._nodes: dict[Node, dict[Node, list[Node]]] = {}
-        for node, predicate, value in graph:
-            self._nodes.setdefault(node, {}).setdefault(predicate, []).append(value)
-        self._read: set[tuple[Node, Node, Node | None]] = set()
-        self._record = ""
-        self._where = ""
-        self.language = (language or "").lower()
-        self.unused: set[Node] = set()
-        self.warnings: list[str] = []
-
-    def properties(self, node: Node) -> Mapping[Node, list[Node]]:
-        """Return a node's objects by predicate; empty if the graph does not describe the node."""
-        return self._nodes.get(node, {})
-
-    def warn(self, key: str, words: str) -> None:
-        """Add a warning about a key of the current record."""
-        self.warnings.append(f"{self._where}{key}: {words}")
-
-    def start_record(self, record: Node, where: str = "") -> None:
-        """Begin to read a record or distribution; its warnings begin with ``where``."""
-        self._where = where
-        self._record = str(record)
-
-    def is_own_profile(self, iri: str) -> bool:
-        """Return whether an IRI is a profile (SHACL shapes) on the record's own server."""
-        server, *profile = _PROFILE.split(iri, maxsplit=1)
-        return bool(profile) and self._record.startswith(f"{server}/")
-
-    def objects(self, node: Node, path: Path) -> list[Node]:
-        """Return the nodes that a path leads to, without those that the server adds to every record."""
-        nodes = [
-            found
-            for found in self.properties(node).get(path[0], ())
-            if not is_made_by_server(node, found)
-        ]
-        rest = path[1:]
-        return [found for start in nodes for found in self.objects(start, rest)] if rest else nodes
-
-    # Which triples have been read
-
-    def mark_read(self, node: Node, path: Path, unused: Collection[Node] = ()) -> bool:
-        """Mark the triples of a path as read, except those with an object in ``unused``.
-
-        :returns: whether any triple was marked.
-        """
-        predicate, rest = path[0], path[1:]
-        values = self.properties(node).get(predicate, ())
-        if rest:
-            unused = [value for value in values if not self.mark_read(value, rest, unused)]
-        if not unused:
-            self._read.add((node, predicate, None))
-            return bool(values)
-        read = {(node, predicate, value) for value in values if value not in unused}
-        self._read |= read
-        return bool(read)
-
-    def unread(self, node: Node, predicate: Node) -> list[Node]:
-        """Return the objects of a node and a predicate whose triples are not marked as read."""
-        if (node, predicate, None) in self._read:
-            return []
-        return [
-            value
-            for value in self.properties(node)[predicate]
-            if (node, predicate, value) not in self._read
-        ]
+def is_profile_of_server(record: str, iri: str) -> bool:
+    """Return whether an IRI is a profile (SHACL shapes) on a record's own server."""
+    server, *profile = _PROFILE.split(iri, maxsplit=1)
+    return bool(profile) and record.startswith(f"{server}/")
 
 
 def describes(graph: Graph, url: str) -> bool:

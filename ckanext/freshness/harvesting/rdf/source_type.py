@@ -1,12 +1,10 @@
-"""What all source types of RDF share: the fields of the mapping, and the choice of a mapping."""
+"""What all source types of RDF share: their settings, and the profiles that map their records."""
 
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from ..source_config import ConfigError, SourceConfig, texts
@@ -15,9 +13,8 @@ from ..source_type import SourceType, salt_of
 if TYPE_CHECKING:
     from .mapping import Mapper
 
-MAPPING_VERSION = 3
+MAPPING_VERSION = 4
 """Raise it when mapping or layout make another package of the same record: all are then read again."""
-
 
 SITE_PROFILES = "ckanext.dcat.rdf.profiles"
 """ckanext-dcat's option for the profiles of a site."""
@@ -33,6 +30,31 @@ def _language(value: Any) -> str:
     return value.lower()
 
 
+_AGENT = ("uri", "name", "email", "url", "type", "identifier")
+OWNED_KEYS = frozenset(
+    [
+        *("title", "notes", "url", "version", "license_id", "uri", "homepage"),
+        *(
+            "issued",
+            "modified",
+            "identifier",
+            "version_notes",
+            "frequency",
+            "provenance",
+            "dcat_type",
+        ),
+        *("language", "theme", "alternate_identifier", "conforms_to", "documentation", "source"),
+        *("related_resource", "has_version", "is_version_of", "sample", "access_rights"),
+        *("is_referenced_by", "applicable_legislation", "hvd_category", "temporal_resolution"),
+        *("temporal_start", "temporal_end", "temporal_coverage", "spatial_resolution_in_meters"),
+        *("spatial", "spatial_uri", "spatial_text", "spatial_bbox", "spatial_centroid"),
+        *("spatial_coverage", "contact", "publisher", "creator"),
+        *(f"{agent}_{key}" for agent in ("contact", "publisher", "creator") for key in _AGENT),
+        *(f"dcat_{key}" for key in ("issued", "modified", "publisher_name", "publisher_email")),
+    ]
+)
+"""Keys that leave a package taken over from another harvester if its source does not give them."""
+
 RDF_KEYS = {
     # ckanext-fairdatapoint's documentation has a single text.
     "profiles": texts(may_be_one=True),
@@ -45,57 +67,34 @@ class RdfSourceType(SourceType):
 
     @property
     def owned_keys(self) -> frozenset[str]:
-        """Return the keys of packages that the mapping writes."""
-        from .mapping_tables import OWNED_KEYS
-
+        """Return the fields and extras that ckanext-dcat's harvester writes by its own profiles."""
         return OWNED_KEYS
 
     def check(self, config: SourceConfig) -> None:
-        """Check that the profiles are installed."""
-        if not (profiles := config.own.get("profiles")):
-            return
-        from . import dcat_profiles
+        """Check that the profiles are installed, the source's own or the site's."""
+        from .mapping import check_profiles
 
         try:
-            dcat_profiles.check(profiles)
+            check_profiles(profiles_of(config))
         except ValueError as error:
             raise ConfigError(str(error)) from error
 
 
 def profiles_of(config: SourceConfig) -> tuple[str, ...]:
-    """Return the profiles of ckanext-dcat by which the records of a source are read; none for our own mapping.
+    """Return the profiles by which the records of a source are read, before ours.
 
-    Where a site has ckanext-dcat, the profiles that read a record write it again in the site's own RDF: it
-    knows no other keys of extras. With a schema of ckanext-dcat's our own mapping fills the schema's fields,
-    and says more.
+    They are the site's, unless the source names others: the profiles that read a record write it again in the
+    site's own RDF.
     """
-    if profiles := config.own.get("profiles"):
-        return tuple(profiles)
-    if not p.plugin_loaded("dcat") or _has_schema_of_dcat():
-        return ()
-    return tuple(tk.aslist(tk.config.get(SITE_PROFILES)) or DEFAULT_PROFILES)
-
-
-def _has_schema_of_dcat() -> bool:
-    """Return whether datasets have fields for contacts or publishers, as in ckanext-dcat's schemas."""
-    try:
-        show = tk.get_action("scheming_dataset_schema_show")
-        schema = show({"ignore_auth": True}, {"type": "dataset"})
-    except (KeyError, tk.ObjectNotFound):
-        return False
-    names = {one["field_name"] for one in schema["dataset_fields"]}
-    return not names.isdisjoint(("contact", "publisher"))
+    names = config.own.get("profiles") or tk.aslist(tk.config.get(SITE_PROFILES))
+    return tuple(names or DEFAULT_PROFILES)
 
 
 def mapper_of(config: SourceConfig) -> Mapper:
-    """Return the mapping of datasets that a source's configuration chooses."""
-    from . import dcat_profiles
-    from .mapping import map_dataset
+    """Return the mapping of the records of a source."""
+    from .mapping import ProfileMapper
 
-    language = config.own.get("language")
-    if profiles := profiles_of(config):
-        return partial(dcat_profiles.map_with_profiles, profiles=profiles, language=language)
-    return partial(map_dataset, language=language)
+    return ProfileMapper(profiles_of(config), config.own.get("language") or "")
 
 
 def rdf_salt(config: SourceConfig) -> str:

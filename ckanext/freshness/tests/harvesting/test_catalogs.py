@@ -46,7 +46,7 @@ def test_catalogs_become_packages_of_their_own_type(app: Any, fdp: FdpServer) ->
     }
     package = stored(found[fdp.iri_of(first)]["id"])
     assert extras(package)["guid"] == f"catalog={fdp.iri_of(first)}"
-    assert extras(package)["publisher"] == '[{"name": "Institute"}]'
+    assert extras(package)["publisher_name"] == "Institute"
     assert (package["type"], package["notes"]) == ("catalog", "A catalogue.")
     assert package["owner_org"] == harvest.source["owner_org"]
     one = harvest.objects(job)[fdp.iri_of(first)]

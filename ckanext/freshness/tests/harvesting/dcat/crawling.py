@@ -7,12 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from ckanext.freshness.harvesting.dcat.crawl import CatalogueCrawl
-from ckanext.freshness.harvesting.rdf.mapping import map_dataset
 from ckanext.freshness.harvesting.rdf.reader import DocumentReader
 from ckanext.freshness.harvesting.record import Containers, CurrentRecords, Sighting, Sink
 from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
-from ckanext.freshness.tests.harvesting.fdp.crawling import Job, Site
+from ckanext.freshness.tests.harvesting.fdp.crawling import MAPPER, Job, Site
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.exchange import ClientSettings
@@ -40,7 +39,7 @@ class CatalogueSite(Site):
                 reach = SourceHosts(self.url, self.allowed_hosts)
                 reader = DocumentReader(client, reach, memory, parser, salt="")
                 crawl = CatalogueCrawl(
-                    reader, self.url, map_dataset, known, keep, now=now, most=self.most
+                    reader, self.url, MAPPER, known, keep, now=now, most=self.most
                 )
                 end = await crawl.run()
         job.containers = end.containers

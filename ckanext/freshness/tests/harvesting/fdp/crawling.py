@@ -13,7 +13,7 @@ from typing import Any
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
 from ckanext.freshness.harvesting.fdp.reader import CrawlOptions, FdpReader
-from ckanext.freshness.harvesting.rdf.mapping import map_catalog, map_dataset
+from ckanext.freshness.harvesting.rdf.mapping import ProfileMapper
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.record import (
     Containers,
@@ -43,6 +43,7 @@ from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
+MAPPER = ProfileMapper(("euro_dcat_ap_3",), "en")
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 DAY = timedelta(hours=24)
 LIMITS = Limits(attempts=1, max_bytes=2**18)
@@ -337,7 +338,7 @@ class Site:
 
         settings = ClientSettings("tests/1", self.limits, Guard(("127.0.0.0/8",)))
         hosts = Hosts(HostPolicy(connections=self.connections, per_second=100_000))
-        options = {"mapper": map_dataset, "now": now, **self.options}
+        options = {"mapper": MAPPER, "now": now, **self.options}
         salt = options.pop("salt", "")
         reach = SourceHosts(
             self.url, options.pop("allowed_hosts", ()), options.pop("headers", None)
@@ -362,7 +363,7 @@ def _plain(contents: Contents) -> dict[str, Any]:
     return dict(json.loads(contents.as_json()))
 
 
-catalogs_too: Mapping[str, Any] = {"catalog_mapper": map_catalog}
+catalogs_too: Mapping[str, Any] = {"catalog_mapper": MAPPER}
 """Options of a source with ``harvest_catalogs``."""
 
 

@@ -7,8 +7,8 @@ from rdflib import Graph, URIRef
 
 from ckanext.freshness.harvesting.fdp import documents
 from ckanext.freshness.harvesting.rdf import record_graph
-from ckanext.freshness.harvesting.rdf.mapping import map_dataset
 from ckanext.freshness.harvesting.rdf.parsing import DocumentError
+from ckanext.freshness.tests.harvesting.fdp.crawling import MAPPER
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.negotiation import FORMATS, converted
@@ -237,9 +237,9 @@ def test_records_of_a_page_do_not_touch_each_other() -> None:
     first = record_graph.record_graph(page, URIRef(f"{B}/dataset/1"), [], parts)
     second = record_graph.record_graph(page, URIRef(f"{B}/dataset/2"), [])
     assert len(page) == size
-    record = map_dataset(first, URIRef(f"{B}/dataset/1"))
+    record = MAPPER(first, URIRef(f"{B}/dataset/1"))
     assert [one["name"] for one in record.resources] == ["File"]
-    assert record.fields["publisher"] == [{"name": "One"}]
+    assert record.fields["publisher_name"] == "One"
     assert (URIRef(f"{B}/dataset/2"), None, None) not in first
-    record = map_dataset(second, URIRef(f"{B}/dataset/2"))
-    assert record.fields["publisher"] == [{"uri": f"{B}/p", "name": "Two"}]
+    record = MAPPER(second, URIRef(f"{B}/dataset/2"))
+    assert (record.fields["publisher_uri"], record.fields["publisher_name"]) == (f"{B}/p", "Two")

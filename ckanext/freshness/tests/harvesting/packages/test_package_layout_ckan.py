@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from ckan.tests.helpers import call_action
 
+from ckanext.freshness.dcat import DATASET_KEYS
 from ckanext.freshness.harvesting.packages import ckan_actions
 from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
 from ckanext.freshness.harvesting.packages.licenses import license_index
 from ckanext.freshness.harvesting.packages.merge import merge
-from ckanext.freshness.harvesting.rdf import mapping_tables
-from ckanext.freshness.harvesting.rdf.graph_values import LISTS, MappingRow, Nested
-from ckanext.freshness.harvesting.rdf.mapping_tables import OWNED_KEYS
-from ckanext.freshness.harvesting.record import Record
+from ckanext.freshness.harvesting.rdf.source_type import OWNED_KEYS
+from ckanext.freshness.harvesting.record import RESOURCE_KEYS, Record
 from ckanext.freshness.tests.harvesting.conftest import SCHEMAS
 
 
@@ -61,21 +60,17 @@ ODD = ('[{"a": [' * 500, "http://[::1/x", "\u202e\ufffe\ud800 %s {{ x }} <script
 
 
 def everywhere(text: str) -> Record:
-    """Return a record that has a text wherever the mapping can put one."""
-
-    def value(row: MappingRow) -> Any:
-        if isinstance(row.read, Nested):
-            return [{inner.key: text for inner in row.read.table}]
-        return [text, f"{text} 2"] if row.read in LISTS else text
-
-    def values(table: Iterable[MappingRow]) -> dict[str, Any]:
-        fields = {row.key: value(row) for row in table}
-        in_languages = {"": text, "en": f"{text} 2", "x_y": text}
-        translated = (f"{row.key}_translated" for row in table if row.translated)
-        return {**fields, **dict.fromkeys(translated, in_languages)}
-
-    resource = {**values(mapping_tables.RESOURCE), "uri": text, "url": text, "format": text}
-    return Record(values(mapping_tables.DATASET), [resource, {"url": text}], [text])
+    """Return a record that has a text wherever a profile can put one."""
+    agents = [
+        {"uri": text, "name": text, "email": text, "name_translated": {"": text, "x_y": text}}
+    ]
+    lists = {key: [text, f"{text} 2"] for key in ("language", "theme", "conforms_to", "sample")}
+    described = dict.fromkeys(("contact", "publisher", "creator", "spatial_coverage"), agents)
+    translated = {f"{key}_translated": {"": text, "x_y": text} for key in ("title", "notes")}
+    keys = {*OWNED_KEYS, *DATASET_KEYS} - {"uri"}
+    fields = {**dict.fromkeys(keys, text), **lists, **described, **translated}
+    resource = {**dict.fromkeys(RESOURCE_KEYS, text), "access_services": agents}
+    return Record(fields, [resource, {"url": text}], [text])
 
 
 @pytest.mark.parametrize("schema", ["core", "dcat"], indirect=True)

@@ -10,9 +10,9 @@ import pytest
 
 from ckanext.freshness.harvesting.packages import merge as package_merge
 from ckanext.freshness.harvesting.packages.merge import former
-from ckanext.freshness.harvesting.rdf import mapping_tables
-from ckanext.freshness.harvesting.rdf.mapping_tables import OWNED_KEYS
+from ckanext.freshness.harvesting.rdf.source_type import OWNED_KEYS
 from ckanext.freshness.harvesting.record import RESOURCE_KEYS, LaidOutRecord
+from ckanext.freshness.tests.harvesting.rdf.test_nothing_lost import contents
 
 merge = functools.partial(package_merge.merge, owned=OWNED_KEYS)
 
@@ -167,14 +167,9 @@ def test_the_arguments_are_left_alone() -> None:
 
 
 def test_the_harvester_owns_what_it_can_write() -> None:
-    rows = (*mapping_tables.DATASET, *mapping_tables.CATALOG)
-    assert {row.key for row in rows} <= OWNED_KEYS
-    assert {f"{row.key}_translated" for row in rows if row.translated} <= OWNED_KEYS
-    fields = (*mapping_tables.RESOURCE, *mapping_tables.CHECKSUM)
-    translated = {f"{row.key}_translated" for row in fields if row.translated}
-    translated |= {f"translated_{row.key}" for row in fields if row.translated}
-    others = {"uri", "url", "format", "mimetype"}
-    assert {row.key for row in fields} | translated | others == RESOURCE_KEYS
+    for name in ("rich", "types"):
+        resources = [one for record in contents(name)[0].values() for one in record["resources"]]
+        assert {key for resource in resources for key in resource} <= RESOURCE_KEYS
     assert not {"author", "maintainer", "guid", "name", "id", "review_date"} & OWNED_KEYS
 
 
