@@ -133,9 +133,6 @@ def preview_lines(shown: Preview) -> list[str]:
     unseen = [entry for entry in shown.kept if entry.guid not in failed]
     lines += _entries(tk._("Kept for another reason"), unseen)
     lines += _entries(tk._("No longer in the source, kept"), shown.absent)
-    lines += [
-        tk._("No field for {property}").format(property=name) for name in shown.survey.unmapped
-    ]
     if shown.held and (brake := shown.survey.brake):
         forms = NN_(
             "The brake would hold {count} deletion: {reason}",

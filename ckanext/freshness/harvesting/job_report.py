@@ -1,4 +1,4 @@
-"""What ckanext-harvest's report of a job leaves out: warnings, drafts, properties without a field, duplicates.
+"""What ckanext-harvest's report of a job leaves out: warnings, drafts, duplicates.
 
 Facts that belong to no harvest object have a table of their own.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,7 +22,7 @@ from .messages import HarvestMessage, MessageCode, code_of, from_column, to_colu
 from .object_writer import ObjectWriter
 from .record import loose_spelling
 from .sources import our_names
-from .survey import Survey, count_unmapped
+from .survey import Survey
 
 _table = HarvestReport.__table__
 
@@ -141,8 +140,7 @@ def of_no_field(job_id: str) -> dict[str, Any]:
         ``drafts``, the number of records and distributions that are listed and were never readable;
         ``source_warnings``, a list of dictionaries with ``message`` and ``message_code``: those about the
         source itself once more; ``not_harvested``, a list of dictionaries with ``kind``, ``count`` and
-        ``examples`` of what the source lists besides datasets; and ``unmapped``, a list of dictionaries with
-        ``name``, ``records`` and ``example``. All are empty for jobs of other harvesters.
+        ``examples`` of what the source lists besides datasets. All are empty for jobs of other harvesters.
     """
     source = harvest.source_row(harvest.job_row(job_id).source_id)
     is_ours = source.type in our_names()
@@ -154,14 +152,12 @@ def of_no_field(job_id: str) -> dict[str, Any]:
         warnings.insert(
             0, {"url": source.url, "guid": None, "messages": list(map(str, about_source))}
         )
-    unmapped = known_records.unmapped_properties(source.id) if is_ours else {}
     return {
         "warnings": warnings,
         "warning_count": sum(len(warning["messages"]) for warning in warnings),
         "drafts": row.drafts if row else 0,
         "source_warnings": list(map(coded, about_source)),
         "not_harvested": row.not_harvested if row else [],
-        "unmapped": list(map(asdict, count_unmapped(unmapped.values()))),
     }
 
 

@@ -33,8 +33,6 @@ ORGANIZATION_ID = "organization_id"
 """Harvest object extra: the CKAN organization that the object's record became."""
 RESOURCE_IDS = "resource_ids"
 """Harvest object extra: ids of resources that the object's package had and may have again, as JSON."""
-UNMAPPED = "unmapped"
-"""Harvest object extra: properties of the record without a field of their own, as JSON."""
 
 _ROWS = 500
 """How many rows to read at a time."""
@@ -324,20 +322,6 @@ def _as_known(
         memory=extras.get("memory"),
         incomplete_since=incomplete,
     )
-
-
-def unmapped_properties(source_id: str) -> dict[str, dict[str, str]]:
-    """Return the properties without a field of a source's current records, by harvest object id."""
-    rows = model.Session.execute(
-        sa.select(_object.c.id, _extra.c.value)
-        .join(_extra, _extra.c.harvest_object_id == _object.c.id)
-        .where(
-            _object.c.harvest_source_id == source_id,
-            _object.c.current.is_(True),
-            _extra.c.key == UNMAPPED,
-        )
-    )
-    return {object_id: json.loads(value) for object_id, value in rows}
 
 
 def contents_of(known: KnownRecord) -> Record:

@@ -18,7 +18,7 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_now
 from ..status import indexing
-from .known_records import ORGANIZATION_ID, RESOURCE_IDS, UNMAPPED
+from .known_records import ORGANIZATION_ID, RESOURCE_IDS
 from .legal_values import json_text
 from .messages import to_column
 from .record import KnownRecord
@@ -73,7 +73,6 @@ class ObjectWriter:
         known, sighting, kind = change.known, change.sighting, change.kind
         contents = sighting.contents if sighting else None
         warnings = list(sighting.warnings) if sighting else []
-        unmapped = json_text(contents.unmapped) if contents and contents.unmapped else None
         if kind is RecordClass.UNCHANGED:
             self.unchanged += 1
             if warnings and len(self.unchanged_warnings) < self.MOST_WARNED:
@@ -88,8 +87,6 @@ class ObjectWriter:
                     )
                 if known.memory != sighting.memory:
                     self._current_extras.append((known.object_id, "memory", sighting.memory))
-                if contents:
-                    self._current_extras.append((known.object_id, UNMAPPED, unmapped))
             return
 
         if change.is_approved and known and known.object_id:
@@ -101,7 +98,6 @@ class ObjectWriter:
             "catalog_url": change.catalog_url or change.url,
             "warnings": json_text(warnings) if warnings else None,
             "status": STATUS[kind],
-            UNMAPPED: unmapped,
             "content_hash": sighting.seen.content_hash or "" if sighting else None,
             "memory": sighting.memory if sighting else None,
             "subject": sighting.subject if sighting else None,

@@ -123,7 +123,6 @@ class Preview:
             "nothing": None if nothing is None else coded(nothing),
             "errors": [str(error) for error in found.crawled.errors],
             "error_codes": [code_of(error) for error in found.crawled.errors],
-            "unmapped": [asdict(counted) for counted in found.unmapped],
             "counts": counts,
             "brake": {"reason": found.brake.reason, **brake} if found.brake and self.held else None,
             **shown,

@@ -61,8 +61,6 @@ class Record:
     """Keywords as the source writes them, not yet legal for CKAN."""
     warnings: list[str] = field(default_factory=list)
     """Messages for the source's editor about values that could not be used."""
-    unmapped: dict[str, str] = field(default_factory=dict)
-    """Properties without a field of their own: prefixed name to an example of a value."""
     name: str | None = None
     """The short name that the source gives the record. If None, CKAN's name is made of the title."""
     id: str | None = None
@@ -74,7 +72,7 @@ class Record:
 
     def as_json(self) -> str:
         """Return the record as canonical JSON."""
-        return _canonical({**self._content(), "warnings": self.warnings, "unmapped": self.unmapped})
+        return _canonical({**self._content(), "warnings": self.warnings})
 
     @classmethod
     def from_json(cls, text: str) -> Record:
@@ -90,7 +88,6 @@ class Record:
             data["resources"],
             data["tags"],
             data.get("warnings", []),
-            data.get("unmapped", {}),
             name=data.get("name"),
             id=data.get("id"),
             owner=data.get("owner"),
@@ -100,7 +97,7 @@ class Record:
     def digest(self) -> str:
         """Return the SHA-256, in hex, of everything that the package is made of.
 
-        Warnings and unmapped properties do not count: they change no package.
+        Warnings do not count: they change no package.
         """
         return sha256(_canonical(self._content()).encode("utf-8", "surrogatepass")).hexdigest()
 

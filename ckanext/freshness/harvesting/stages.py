@@ -212,7 +212,6 @@ def survey_source(
         known_records.records_of_source(source.id, types, url_of),
         observer,
         now=now,
-        unmapped=known_records.unmapped_properties(source.id),
         limits=brake_limits(source.config, source_type.min_records),
         released=decisions.released,
         held=decisions.held,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -90,36 +90,6 @@ class SurveyObserver(Protocol):
         """Receive a current record that was read again after it was refused or absent."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnmappedProperty:
-    """A property of a source's records that has no field of its own."""
-
-    name: str
-    """With a prefix. ``a/b`` is the property ``b`` of a node that ``a`` leads to."""
-    records: int
-    """How many records have it."""
-    example: str
-    """One of its values."""
-
-    def __str__(self) -> str:
-        records = "1 record" if self.records == 1 else f"{self.records} records"
-        return f'{self.name}: {records}, for example "{self.example}"'
-
-
-def count_unmapped(records: Iterable[Mapping[str, str]]) -> list[UnmappedProperty]:
-    """Count the properties without a field of their own, and return them by name.
-
-    :param records: for each record, its properties with an example of a value.
-    """
-    counts: Counter[str] = Counter()
-    examples: dict[str, str] = {}
-    for record in records:
-        counts.update(record.keys())
-        for name, example in record.items():
-            examples[name] = min(examples.get(name, example), example)
-    return [UnmappedProperty(name, counts[name], examples[name]) for name in sorted(counts)]
-
-
 @dataclass(slots=True)
 class Survey:
     """The totals of a survey."""
@@ -132,7 +102,6 @@ class Survey:
     kept: int = 0
     """How many current records were not read and are kept."""
     brake: HeldDeletions | None = None
-    unmapped: list[UnmappedProperty] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     """For people: a line for each part of a readable record that could not be read."""
     drafts: int = 0
@@ -150,7 +119,6 @@ def survey(
     *,
     now: datetime,
     limits: BrakeLimits,
-    unmapped: Mapping[str, Mapping[str, str]] | None = None,
     released: Collection[str] = (),
     held: Collection[str] = (),
     tell: Tell | None = None,
@@ -158,7 +126,6 @@ def survey(
     """Crawl a source, and report the class of each record to the observer.
 
     :param known: the current records of the source, and those that it may adopt.
-    :param unmapped: properties without a field of the current records, by harvest object id.
     :param tell: called with the progress after each record.
     :param limits: how many deletions need no approval.
     :param released: guids whose deletion an editor has released.
@@ -169,7 +136,7 @@ def survey(
         log.warning("Harvest source %s: %s", source.title, warning)
     released = {*released, *(record.guid for record in known if record.approved)}
     decided = {*released, *held}
-    classifier = _Classifier(source, known, unmapped or {}, observer, tell, decided, now)
+    classifier = _Classifier(source, known, observer, tell, decided, now)
     crawled = source_type.crawl(source, known, memory, classifier.take, now)
     absences = deletions(
         known,
@@ -194,7 +161,6 @@ class _Classifier:
         self,
         source: Source,
         known: CurrentRecords,
-        unmapped: Mapping[str, Mapping[str, str]],
         observer: SurveyObserver,
         tell: Tell | None,
         decided: set[str],
@@ -218,9 +184,6 @@ class _Classifier:
         """Package or organization id to the URL of the record that takes it over."""
         self._noted: dict[str, Sighting] = {}
         """Sightings with warnings or drafts, by URL."""
-        self._unmapped: dict[str, Mapping[str, str]] = {}
-        """Properties without a field of their own, by record URL."""
-        self._unmapped_before = unmapped
 
     def take(self, sighting: Sighting, containers: Containers) -> None:
         """Classify and report a record that the crawl met."""
@@ -254,10 +217,6 @@ class _Classifier:
         guid = guid_of(seen.url, catalog)
         kind = classify(guid, seen.content_hash, before)
         adopted = self._adoptable(sighting, containers) if kind is RecordClass.NEW else None
-        if sighting.contents is not None:
-            self._unmapped[seen.url] = sighting.contents.unmapped
-        elif before is not None and (earlier := self._unmapped_before.get(before.object_id or "")):
-            self._unmapped[seen.url] = earlier
         reason = _reason(kind, before, adopted)
         change = RecordChange(kind, guid, seen.url, reason, catalog, before, adopted, sighting)
         change = self._unless_cut(change, containers)
@@ -331,7 +290,6 @@ class _Classifier:
         result.crawled = crawled
         result.kept = len(decided.keep)
         result.brake = decided.brake
-        result.unmapped = count_unmapped(self._unmapped.values())
         crawled.warnings += _waiting(decided.keep)
         for url, sighting in sorted(self._noted.items()):
             result.warnings += [f"{url}: {warning}" for warning in sighting.warnings]
