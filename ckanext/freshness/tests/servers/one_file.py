@@ -17,8 +17,6 @@ class OneFile(LoopbackServer):
         media_type: what it is said to be.
         status: what GET is answered with.
         head_status: what HEAD is answered with.
-        head: headers that HEAD alone has, such as another ETag; None takes one away.
-        conditional_status: what a GET with a condition is answered with; None for what is true.
         headers: further headers of all answers.
     """
 
@@ -37,8 +35,6 @@ class OneFile(LoopbackServer):
         self.media_type = self.usual_media_type
         self.status = 200
         self.head_status = 200
-        self.head: dict[str, str | None] = {}
-        self.conditional_status: int | None = None
         self.headers: dict[str, str] = {}
 
     @property
@@ -54,16 +50,10 @@ class OneFile(LoopbackServer):
         if request.method == "HEAD":
             # aiohttp's server keeps a length that is given, and sends no body.
             headers["Content-Length"] = str(len(self.body))
-            for name, value in self.head.items():
-                headers.pop(name, None)
-                if value is not None:
-                    headers[name] = value
             return Answer(self.head_status, b"", headers)
-        if conditions := _conditions(request):
-            if self.conditional_status is not None:
-                return Answer(self.conditional_status, b"", headers)
-            if all(validators[name] == sent for name, sent in conditions.items()):
-                return Answer(304, b"", headers)
+        conditions = _conditions(request)
+        if conditions and all(validators[name] == sent for name, sent in conditions.items()):
+            return Answer(304, b"", headers)
         return Answer(self.status, self.body, headers)
 
 
