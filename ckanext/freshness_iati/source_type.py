@@ -186,11 +186,15 @@ class IndexCrawl:
         :param max_records: a list with more records counts as unreadable
         """
         self._client = client
-        self._known = known
         self._sink = sink
         self._salt = salt
         self._max_records = max_records
-        self._containers = Containers(root=source_url)
+        self._end = CrawlEnd(Containers(root=source_url))
+        self._containers = self._end.containers
+        # Datasets of an organisation whose own entry is invalid, or whose list fails, can be read.
+        self._containers.catalogs.update(
+            one.catalog_url for one in known if one.catalog_url is not None
+        )
         parts = urlsplit(source_url)
         path = parts.path.rstrip("/")
         folder, _, last = path.rpartition("/")
@@ -205,8 +209,7 @@ class IndexCrawl:
 
     async def run(self) -> CrawlEnd:
         """Read both lists; an exception of the sink ends the crawl."""
-        end = CrawlEnd(self._containers)
-        unreadable = self._containers.unreadable
+        end, unreadable = self._end, self._containers.unreadable
         for url, names, take in (
             (self.organisations_url, _ORGANISATION_LISTS, self._take_organisation),
             (self.datasets_url, ("datasets",), self._take_dataset),
@@ -251,17 +254,12 @@ class IndexCrawl:
 
     def _take_organisation(self, raw: dict[str, Any]) -> None:
         url = self.organisation_url(str(id_of(raw)))
-        catalogs = self._containers.catalogs
-        if self._known.at(url) is not None:
-            # Its datasets can be read although its own entry may be invalid.
-            catalogs.add(url)
-
-        def make() -> Record:
-            record = organisation_record(raw, url)
-            catalogs.add(url)
-            return record
-
-        self._hand_on(url, self.organisations_url, make, is_catalog=True)
+        try:
+            self._end.organizations.setdefault(url, organisation_record(raw, url))
+        except ValueError as refused:
+            self._end.errors.append(about(url, str(refused)))
+        else:
+            self._containers.catalogs.add(url)
 
     def _take_dataset(self, raw: dict[str, Any]) -> None:
         url = self.dataset_url(str(id_of(raw)))
@@ -271,15 +269,13 @@ class IndexCrawl:
 
         def make() -> Record:
             record = dataset_record(raw, url)
-            if owner not in self._containers.catalogs and self._known.at(owner) is None:
+            if owner not in self._containers.catalogs:
                 raise ValueError("its organisation is not in the registry's listing")
             return record
 
-        self._hand_on(url, owner, make, is_catalog=False)
+        self._hand_on(url, owner, make)
 
-    def _hand_on(
-        self, url: str, container: str, make: Callable[[], Record], *, is_catalog: bool
-    ) -> None:
+    def _hand_on(self, url: str, container: str, make: Callable[[], Record]) -> None:
         """Hand on a record, unless the list has it twice.
 
         :param make: makes the record, or raises ValueError with words for people.
@@ -294,7 +290,7 @@ class IndexCrawl:
             digest = content_hash(self._salt, record)
         except ValueError as refused:
             error, outcome = about(url, str(refused)), ReadOutcome.MALFORMED
-        seen = SeenRecord(url, outcome, (container,), content_hash=digest, is_catalog=is_catalog)
+        seen = SeenRecord(url, outcome, (container,), content_hash=digest)
         self._sink(Sighting(seen, record, error=error), self._containers)
 
 

@@ -114,10 +114,9 @@ PACKAGES_OF_SOURCE = "SELECT package_id FROM harvest_object WHERE harvest_source
 IS_HARVESTED = "EXISTS (SELECT FROM harvest_object o WHERE o.package_id = d.package_id)"
 """SQL: whether the dataset ``d`` is harvested."""
 ORGANIZATIONS_OF_SOURCE = """
-SELECT e.value FROM harvest_object o
-JOIN harvest_object_extra e ON e.harvest_object_id = o.id AND e.key = 'organization_id'
-WHERE o.harvest_source_id = :source AND o.current"""
-"""SQL: the ids of the organizations that are current records of ``:source``."""
+SELECT outline->>'id' FROM freshness_harvest_document
+WHERE source_id = :source AND url LIKE 'organization %'"""
+"""SQL: the ids of the organizations of ``:source``."""
 
 KEEP_RESOURCE_IDS = """
 UPDATE harvest_object_extra SET harvest_object_id = :id

@@ -18,6 +18,7 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.harvest import WITHOUT_OBJECTS
 from ..ckan_adapter.packages import package_extra
+from ..model import HarvestDocument
 from .packages.ckan_actions import organization_id
 from .record import (
     RESOURCE_KEYS,
@@ -29,8 +30,6 @@ from .record import (
     urls_in_guid,
 )
 
-ORGANIZATION_ID = "organization_id"
-"""Harvest object extra: the CKAN organization that the object's record became."""
 RESOURCE_IDS = "resource_ids"
 """Harvest object extra: ids of resources that the object's package had and may have again, as JSON."""
 
@@ -45,7 +44,6 @@ _KNOWN_EXTRAS = (
     "absent_since",
     "approved",
     "subject",
-    ORGANIZATION_ID,
     "memory",
     "incomplete_since",
 )
@@ -54,7 +52,7 @@ _source = harvest.SOURCE
 _object = harvest.OBJECT
 _extra = harvest.OBJECT_EXTRA
 _package = model.Package.__table__
-_group = model.Group.__table__
+_document = HarvestDocument.__table__
 
 
 UrlOf = Callable[[str], str | None]
@@ -155,13 +153,12 @@ def _orphans(gone: Any, source_id: str) -> tuple[Any, ...]:
     own_organization = _organization_of(source_id).scalar_subquery()
     of_peers = _object.c.harvest_source_id.in_(_peers(source_id).where(_package.c.id.in_(gone)))
     is_current = _object.c.current.is_(True)
-    made = _organizations_of(is_current, of_peers)
-    taken = _organizations_of(is_current, _object.c.harvest_source_id.not_in(gone))
-    active = sa.select(_package.c.id).where(_package.c.state == "active")
-    free = sa.select(_group.c.id).where(_group.c.state == "active", _group.c.id.not_in(taken))
-    of_free_organizations = sa.select(_extra.c.harvest_object_id).where(
-        _extra.c.key == ORGANIZATION_ID, _extra.c.value.in_(free)
+    made = sa.select(_document.c.outline["id"].astext).where(
+        _document.c.url.like("organization %"),
+        _document.c.outline["is_made"].as_boolean(),
+        _document.c.source_id.in_(deleted_peers(source_id)),
     )
+    active = sa.select(_package.c.id).where(_package.c.state == "active")
     own = active.where(_package.c.owner_org.is_not_distinct_from(own_organization))
     return (
         is_current,
@@ -169,8 +166,14 @@ def _orphans(gone: Any, source_id: str) -> tuple[Any, ...]:
         sa.or_(
             _object.c.package_id.in_(own),
             of_peers & _object.c.package_id.in_(active.where(_package.c.owner_org.in_(made))),
-            of_peers & _object.c.id.in_(of_free_organizations),
         ),
+    )
+
+
+def deleted_peers(source_id: str) -> Any:
+    """Return a query for the ids of the deleted sources of the organization of a source."""
+    return _peers(source_id).where(
+        _package.c.id.in_(sa.select(_source.c.id).where(_source.c.active.is_(False)))
     )
 
 
@@ -200,15 +203,6 @@ def _without_objects(
     return found
 
 
-def _organizations_of(*conditions: Any) -> Any:
-    """Return a query for the ids of the organizations that some objects became."""
-    return (
-        sa.select(_extra.c.value)
-        .join(_object, _object.c.id == _extra.c.harvest_object_id)
-        .where(_extra.c.key == ORGANIZATION_ID, *conditions)
-    )
-
-
 def _known(url_of: UrlOf, *conditions: Any) -> dict[str, KnownRecord]:
     rows = model.Session.execute(
         sa.select(_object.c.id, _object.c.guid, _object.c.package_id, _object.c.state)
@@ -227,12 +221,7 @@ def _known(url_of: UrlOf, *conditions: Any) -> dict[str, KnownRecord]:
             if row.package_id and not extras[row.id].keys() & {"dataset_url", "catalog_url"}
         ]
         uris = package_extra(foreign, "uri")
-        organizations = _not_purged(
-            [each[ORGANIZATION_ID] for each in extras.values() if ORGANIZATION_ID in each]
-        )
         for row in part:
-            if extras[row.id].get(ORGANIZATION_ID) not in organizations:
-                extras[row.id].pop(ORGANIZATION_ID, None)
             if row.state != "COMPLETE":
                 # Its job was aborted, perhaps before Solr had the package: the record must be imported again.
                 extras[row.id].pop("content_hash", None)
@@ -265,14 +254,6 @@ def extras_of(object_ids: Sequence[str], *conditions: Any) -> dict[str, dict[str
     return extras
 
 
-def _not_purged(organization_ids: Sequence[str]) -> frozenset[str]:
-    """Return the ids of the organizations that still exist, whatever their state."""
-    if not organization_ids:
-        return frozenset()
-    found = model.Session.execute(sa.select(_group.c.id).where(_group.c.id.in_(organization_ids)))
-    return frozenset(found.scalars())
-
-
 def _as_known(
     object_id: str | None,
     guid: str,
@@ -301,15 +282,13 @@ def _as_known(
             # A plain guid may be an identifier that only looks like the record's URL, such as a DOI.
             recognised = uri is not None and is_web_url(uri)
             url = uri if uri and recognised else url
-    organization_id = extras.get(ORGANIZATION_ID)
-    exists = bool(package_id or organization_id)
     return KnownRecord(
         url=url,
         guid=guid,
         # Interned: all records of a catalog share the text.
         catalog_url=sys.intern(catalog) if catalog and (dataset or url != catalog) else None,
-        # Without a hash the record is never unchanged: its package or organization was purged.
-        content_hash=extras.get("content_hash") if exists else None,
+        # Without a hash the record is never unchanged: its package was purged.
+        content_hash=extras.get("content_hash") if package_id else None,
         object_id=object_id,
         package_id=package_id,
         forbidden_since=forbidden,
@@ -318,7 +297,6 @@ def _as_known(
         subject=extras.get("subject"),
         foreign=dataset is None and extras.get("catalog_url") is None,
         recognised=recognised,
-        organization_id=organization_id,
         memory=extras.get("memory"),
         incomplete_since=incomplete,
     )
@@ -391,18 +369,3 @@ def earlier_resource_ids(package_id: str) -> dict[str, str]:
     for text in texts:
         found |= json.loads(text)
     return found
-
-
-def organizations_by_guid(source_id: str, guids: Sequence[str]) -> dict[str, str]:
-    """Return the ids of the organizations that a source's current objects became, by guid."""
-    rows = model.Session.execute(
-        sa.select(_object.c.guid, _extra.c.value)
-        .select_from(_object.join(_extra, _extra.c.harvest_object_id == _object.c.id))
-        .where(
-            _object.c.harvest_source_id == source_id,
-            _object.c.current.is_(True),
-            _object.c.guid.in_(guids),
-            _extra.c.key == ORGANIZATION_ID,
-        )
-    )
-    return {guid: organization_id for guid, organization_id in rows}

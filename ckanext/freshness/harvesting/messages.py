@@ -94,6 +94,11 @@ class MessageCode(enum.Enum):
         "and are taken over.",
     )
 
+    NEW_ORGANIZATIONS = NN_(
+        "{count} organization would be made: {titles}.",
+        "{count} organizations would be made: {titles}.",
+    )
+
     WAITING = NN_(
         "{count} dataset is no longer in the source. It is deleted if it stays away for long enough.",
         "{count} datasets are no longer in the source. They are deleted if they stay away for long enough.",
@@ -113,7 +118,6 @@ class MessageCode(enum.Enum):
     UNLISTED = N_("The source no longer lists it.")
     ABSENT = N_("The source no longer has it. If it stays away until {date}, it is deleted.")
     KEPT = N_("The source no longer has it. This portal keeps such datasets.")
-    IN_USE = N_("Datasets of it are still on this portal.")
     UNLISTED_ANSWERS = N_("The source no longer lists it, but its web address still answers.")
     GONE = N_("The source says that it is gone.")
     WITHDRAWN = N_("The source has refused access to it for more than a day.")

@@ -22,9 +22,9 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.database import is_held, is_loss
 from ..ckan_adapter.harvest import publish_jobs, unqueued_jobs, unqueued_objects
 from ..dates import utc, utc_now
-from .known_records import ORGANIZATION_ID, RESOURCE_IDS, extras_of
+from .known_records import RESOURCE_IDS, extras_of
 from .messages import HarvestMessage, MessageCode, to_column
-from .object_writer import PAGED, set_extras
+from .object_writer import PAGED
 from .record import loose_spelling, spellings, urls_in_guid
 from .sources import our_names
 
@@ -106,21 +106,6 @@ def load(object_ids: Sequence[str]) -> list[PendingObject]:
     return [found[object_id] for object_id in object_ids if object_id in found]
 
 
-def waiting_object(source_id: str, guid: str) -> PendingObject | None:
-    """Return the newest object with a guid that is still to be imported."""
-    object_id = model.Session.execute(
-        sa.select(_object.c.id)
-        .where(
-            _object.c.harvest_source_id == source_id,
-            _object.c.guid == guid,
-            _object.c.state.not_in(("COMPLETE", "ERROR", "GATHER")),
-        )
-        .order_by(_object.c.gathered.desc())
-        .limit(1)
-    ).scalar()
-    return next(iter(load([object_id])), None) if object_id else None
-
-
 def earlier_packages(source_id: str, names: Mapping[str, Collection[str]]) -> dict[str, str]:
     """Return the packages that records of a source had before, by record URL.
 
@@ -191,30 +176,17 @@ def earlier_contents(object_ids: Sequence[str]) -> dict[str, str]:
     return {object_id: content for object_id, content in rows}
 
 
-def is_current_elsewhere(
-    source_id: str,
-    *,
-    package_id: str | None = None,
-    organization_id: str | None = None,
-    active_only: bool = False,
-) -> bool:
-    """Return whether another source has the package or organization too, so that this one must not delete it.
+def is_current_elsewhere(source_id: str, package_id: str, *, active_only: bool = False) -> bool:
+    """Return whether another source has the package too, so that this one must not delete it.
 
     :param active_only: ignore deleted sources: their packages may be taken over.
     """
     found = sa.exists().where(
         _object.c.current.is_(True),
+        _object.c.package_id == package_id,
         _object.c.harvest_source_id != source_id,
         _source.c.id == _object.c.harvest_source_id,
     )
-    if package_id is not None:
-        found = found.where(_object.c.package_id == package_id)
-    if organization_id is not None:
-        found = found.where(
-            _extra.c.harvest_object_id == _object.c.id,
-            _extra.c.key == ORGANIZATION_ID,
-            _extra.c.value == organization_id,
-        )
     if active_only:
         found = found.where(_source.c.active.is_(True))
     return bool(model.Session.execute(sa.select(found)).scalar())
@@ -223,12 +195,11 @@ def is_current_elsewhere(
 # Current objects
 
 
-def make_current(item: PendingObject, package_id: str | None, *, is_new: bool = False) -> bool:
+def make_current(item: PendingObject, package_id: str, *, is_new: bool = False) -> bool:
     """Make an object the current one of its record, in the transaction that writes its package.
 
     The package need not exist yet: foreign keys are checked at the end of the transaction.
 
-    :param package_id: None if the record becomes an organization.
     :param is_new: neither the record nor the package has another object that could be current.
     :returns: False if the object is gone, because its source was cleared. The package must not be written
         then: no source would own it, and the next job would create it again.
@@ -259,23 +230,6 @@ def make_current(item: PendingObject, package_id: str | None, *, is_new: bool = 
 
 # These statements are sent together, in one round trip for each package.
 _DEFER = "SET CONSTRAINTS ALL DEFERRED"
-
-
-def take_organization_over(item: PendingObject, organization_id: str) -> None:
-    """Note the organization that an object becomes, and take it from deleted sources. No commit."""
-    gone = sa.select(_source.c.id).where(
-        _source.c.active.is_(False), _source.c.id != item.source_id
-    )
-    has_it = sa.select(_extra.c.harvest_object_id).where(
-        _extra.c.key == ORGANIZATION_ID, _extra.c.value == organization_id
-    )
-    model.Session.execute(
-        sa.update(_object)
-        .where(_object.c.harvest_source_id.in_(gone), _object.c.id.in_(has_it))
-        .values(current=False)
-        .execution_options(synchronize_session=False)
-    )
-    set_extras([(item.id, ORGANIZATION_ID, organization_id)])
 
 
 def retire(item: PendingObject) -> None:
@@ -373,16 +327,9 @@ def finish(done: Sequence[str], failed: Sequence[str]) -> None:
         .where(sibling.c.package_id == _object.c.package_id)
         .scalar_subquery()
     )
-    # A record that becomes an organization has no package whose objects could be counted.
-    is_changed_organization = sa.exists().where(
-        _object.c.package_id.is_(None),
-        _extra.c.harvest_object_id == _object.c.id,
-        _extra.c.key == "status",
-        _extra.c.value == "change",
-    )
     report = sa.case(
         (_object.c.current.is_(False), "deleted"),
-        (sa.or_(objects_of_package > 1, is_changed_organization), "updated"),
+        (objects_of_package > 1, "updated"),
         else_="added",
     )
     for ids, state, status in ((done, "COMPLETE", report), (failed, "ERROR", "errored")):

@@ -18,7 +18,7 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_now
 from ..status import indexing
-from .known_records import ORGANIZATION_ID, RESOURCE_IDS
+from .known_records import RESOURCE_IDS
 from .legal_values import json_text
 from .messages import to_column
 from .record import KnownRecord
@@ -103,8 +103,7 @@ class ObjectWriter:
             "subject": sighting.subject if sighting else None,
             "reason": str(change.reason) if kind is RecordClass.DELETED else None,
             "moved_from": known.guid if known and kind is RecordClass.MOVED else None,
-            "adopted": change.adopted.becomes if change.adopted else None,
-            ORGANIZATION_ID: owner.organization_id if owner else None,
+            "adopted": change.adopted.package_id if change.adopted else None,
         }
         self._to_import.append(
             self._add(

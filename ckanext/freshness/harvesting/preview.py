@@ -26,7 +26,8 @@ from ..dates import aware, utc_now, utc_text
 from . import holds
 from .job_report import coded, harvested_elsewhere, not_harvested, nothing_found
 from .known_records import last_harvested
-from .messages import MessageCode, code_of
+from .messages import HarvestMessage, MessageCode, code_of
+from .packages.organizations import new_organizations
 from .record import KnownRecord
 from .record_changes import FieldChange, changes
 from .source_config import ConfigError, Source
@@ -58,8 +59,6 @@ class PreviewEntry:
     """Code and values of the reason, see :func:`.messages.code_of`."""
     package_id: str | None = None
     """The dataset that the record has or takes over."""
-    organization_id: str | None = None
-    """The organization that the record became, instead of a dataset."""
     title: str | None = None
     """The title at the source, or the dataset's if the record was not read."""
     changes: list[FieldChange] = field(default_factory=list)
@@ -136,7 +135,7 @@ def _entry(url: str, guid: str, reason: str, owner: KnownRecord | None = None) -
     """
     entry = PreviewEntry(url, guid, str(reason), code_of(reason))
     if owner is not None:
-        entry.package_id, entry.organization_id = owner.package_id, owner.organization_id
+        entry.package_id = owner.package_id
     return entry
 
 
@@ -186,25 +185,29 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
         entries.sort(key=lambda entry: entry.url)
     new = [entry.url for entry in result.changes[RecordClass.NEW] if entry.package_id is None]
     result.source_warnings = [*found.crawled.warnings, *harvested_elsewhere(source.id, new)]
+    if titles := new_organizations(source.id, memory, found.crawled.organizations):
+        named = ", ".join([*titles[:LISTED], *(["..."] if titles[LISTED:] else [])])
+        count, words = len(titles), f"organizations that would be made: {named}"
+        code = MessageCode.NEW_ORGANIZATIONS
+        result.source_warnings.append(HarvestMessage(words, code, count=count, titles=named))
     model.Session.rollback()
     return result
 
 
 def _add_titles(entries: Iterable[PreviewEntry]) -> None:
-    """Give the records that were not read the titles of their datasets and organizations."""
+    """Give the records that were not read the titles of their datasets."""
     untitled = [entry for entry in entries if entry.title is None]
-    for table, key in ((model.Package, "package_id"), (model.Group, "organization_id")):
-        ids = sorted({getattr(entry, key) for entry in untitled if getattr(entry, key)})
-        titles: dict[str, str] = {}
-        for start in range(0, len(ids), 1000):
-            rows = model.Session.execute(
-                sa.select(table.id, table.title, table.name).where(
-                    table.id.in_(ids[start : start + 1000])
-                )
-            )
-            titles |= {row.id: row.title or row.name for row in rows}
-        for entry in untitled:
-            entry.title = entry.title or titles.get(getattr(entry, key))
+    ids = sorted({entry.package_id for entry in untitled if entry.package_id})
+    titles: dict[str | None, str] = {}
+    table = model.Package
+    for start in range(0, len(ids), 1000):
+        some = ids[start : start + 1000]
+        rows = model.Session.execute(
+            sa.select(table.id, table.title, table.name).where(table.id.in_(some))
+        )
+        titles |= {row.id: row.title or row.name for row in rows}
+    for entry in untitled:
+        entry.title = titles.get(entry.package_id)
 
 
 class _Lists:

@@ -300,17 +300,10 @@ class KnownRecord:
     recognised: bool = True
     """False for a record of another harvester if nothing confirms that ``url`` is its URL. Its absence
     from all containers then proves nothing."""
-    organization_id: str | None = None
-    """The CKAN organization that the record became, instead of a package."""
     memory: str | None = None
     """The :attr:`Sighting.memory` of the last job that read it."""
     incomplete_since: datetime | None = None
     """When a job first read a version of it that lacks something and may be cut; None if the last did not."""
-
-    @property
-    def becomes(self) -> str | None:
-        """The id of its package or organization in CKAN."""
-        return self.package_id or self.organization_id
 
     @property
     def is_catalog(self) -> bool:

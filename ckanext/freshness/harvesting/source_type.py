@@ -67,6 +67,8 @@ class CrawlEnd:
     """For people: a line for each oddity of the source's lists that cost nothing."""
     not_harvested: dict[str, NotHarvested] = field(default_factory=dict)
     """Members of the source's lists that become no dataset, by their kind in a few words."""
+    organizations: dict[str, Record] = field(default_factory=dict)
+    """By URL, the organizations that own datasets of the source, see :meth:`SourceType.has_organizations`."""
     requests: int = 0
 
     @property
@@ -232,10 +234,10 @@ class SourceType:
         return frozenset()
 
     def has_organizations(self, config: SourceConfig) -> bool:
-        """Return whether the catalogs of a source are organisations.
+        """Return whether the catalogs of a source are organizations.
 
-        If so, each becomes a CKAN organization that owns its datasets, and the brake counts organisations and
-        datasets separately. A dataset whose container is the source itself gets the source's organization.
+        If so, the crawl ends with them (:attr:`CrawlEnd.organizations`). Each is found, made or updated in CKAN
+        and owns its datasets. A dataset whose container is the source itself gets the source's organization.
         """
         return False
 

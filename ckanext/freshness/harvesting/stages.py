@@ -31,6 +31,7 @@ from .legal_values import json_text
 from .messages import HarvestMessage, MessageCode
 from .object_states import PendingObject
 from .object_writer import PAGED, ObjectWriter, set_extras
+from .packages.organizations import ensure_organizations
 from .packages.writer import ImportFailed, PackageWriter
 from .source_config import ConfigError, Source
 from .source_type import SourceMemory, SourceType
@@ -168,6 +169,8 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     decisions = holds.decisions_for_job(source.id)
     found = survey_source(source_type, source, memory, decisions, writer, now=now)
     errors = list(found.crawled.errors)
+    if source_type.has_organizations(source.config):
+        errors += ensure_organizations(source.id, memory, found.crawled)
     if found.brake and (held := len(found.brake.verified)):
         package = model.Package.get(source.id)
         name = package.name if package else source.id

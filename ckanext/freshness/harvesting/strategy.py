@@ -242,7 +242,6 @@ def deletions(
     limits: BrakeLimits,
     released: Collection[str] = (),
     held: Collection[str] = (),
-    catalogs_apart: bool = False,
 ) -> Deletions:
     """Decide about every current record that the crawl did not read.
 
@@ -253,8 +252,6 @@ def deletions(
         stay on the list if this job cannot tell whether they are gone.
     :param held: guids that an earlier job's brake holds. Only a release ends this, even if so many
         records are current by now that the brake would not hold them.
-    :param catalogs_apart: count organisations and datasets separately. If the deletions of either look
-        like an accident, the brake holds the deletions of both.
     """
     current = list(known)
     unasked = sum(
@@ -277,7 +274,7 @@ def deletions(
         for found in (seen.get(record.url),)
         if (decision := _decide(record, found, crawl)) is not None
     ]
-    parts = _parts(current, seen, limits, catalogs_apart)
+    parts = _parts(current, seen, limits)
     going = {decision.known.url for decision in absent if decision.delete}
     alarms = list(filter(None, (_alarm(part, seen, going, released) for part in parts)))
 
@@ -288,9 +285,6 @@ def deletions(
     if not alarms:
         decided = {*released, *held}
         absent = [one if one.known.guid in decided else _unhurried(one, now) for one in absent]
-        staying = {one.known.catalog_url for one in absent if not one.delete or is_stopped(one)}
-        if catalogs_apart:
-            absent = [_in_use(one, now) if one.known.url in staying else one for one in absent]
     stopped = [decision for decision in absent if is_stopped(decision)]
     keep = [decision for decision in absent if not decision.delete]
     foreign = [decision for decision in stopped if decision.known.foreign]
@@ -440,15 +434,6 @@ def _unhurried(decision: AbsentRecord, now: datetime) -> AbsentRecord:
     return _waiting(decision, until, since)
 
 
-def _in_use(decision: AbsentRecord, now: datetime) -> AbsentRecord:
-    """Return the decision to keep an organisation as long as a dataset of it stays."""
-    if not decision.delete:
-        return decision
-    reason = HarvestMessage("kept: datasets of it are still here", MessageCode.IN_USE)
-    since = decision.known.absent_since or now
-    return replace(decision, delete=False, reason=reason, absent_since=since)
-
-
 def _waiting(decision: AbsentRecord, until: datetime, since: datetime) -> AbsentRecord:
     """Return the decision to keep a record that is to be deleted later."""
     words = f"kept: {decision.reason}; to be deleted if it is absent until {utc_words(until)}"
@@ -544,23 +529,16 @@ class _Part:
 
 
 def _parts(
-    current: Sequence[KnownRecord],
-    seen: Mapping[str, SeenRecord],
-    limits: BrakeLimits,
-    catalogs_apart: bool,
+    current: Sequence[KnownRecord], seen: Mapping[str, SeenRecord], limits: BrakeLimits
 ) -> Iterator[_Part]:
     """Yield what the brake looks at: all records of the source, then each of several catalogs.
 
     A catalog has no limits of its own: it may lose any number of datasets but not all, nor all but one.
     """
-    # Without organisations only datasets count as listed: a listed catalog may be empty.
-    lists = {found.is_catalog for found in seen.values() if found.listed_in}
-    if catalogs_apart:
-        organisations = [record for record in current if record.is_catalog]
-        yield _Part("organisations", organisations, limits, True in lists)
+    # A listed catalog may be empty.
+    lists_any = any(found.listed_in and not found.is_catalog for found in seen.values())
+    yield _Part("records", current, limits, lists_any)
     datasets = [record for record in current if not record.is_catalog]
-    noun, counted = ("datasets", datasets) if catalogs_apart else ("records", current)
-    yield _Part(noun, counted, limits, False in lists)
     by_catalog: dict[str | None, list[KnownRecord]] = {}
     for record in datasets:
         by_catalog.setdefault(record.catalog_url, []).append(record)

@@ -146,7 +146,6 @@ def survey(
         limits=limits,
         released=released,
         held=held,
-        catalogs_apart=source_type.has_organizations(source.config),
     )
     return classifier.end(crawled, absences, released)
 
@@ -181,7 +180,7 @@ class _Classifier:
         """Guid and error of current records that answer 401, 403, 404 or 410. The error is reported only
         if the record is not deleted."""
         self._adopters: dict[str, str] = {}
-        """Package or organization id to the URL of the record that takes it over."""
+        """Package id to the URL of the record that takes it over."""
         self._noted: dict[str, Sighting] = {}
         """Sightings with warnings or drafts, by URL."""
 
@@ -239,7 +238,7 @@ class _Classifier:
         may_be_cut = sighting.may_be_cut or not containers.left_out <= self._decided
         since = owner.incomplete_since or self._now
         until = since + LEFT_OUT_AFTER
-        if not owner.becomes or not (may_be_cut or owner.incomplete_since) or self._now >= until:
+        if not owner.package_id or not (may_be_cut or owner.incomplete_since) or self._now >= until:
             return change
         missing = lost(self._known.contents_of(owner), sighting.contents)
         if not missing:
@@ -263,7 +262,7 @@ class _Classifier:
     def end(self, crawled: CrawlEnd, decided: Deletions, released: Collection[str]) -> Survey:
         """Report the records that were not read, and return the totals."""
         result = self._result
-        # Datasets are deleted before the catalog or organisation that contains them.
+        # Datasets are deleted before the catalog that contains them.
         for absent in sorted(decided.delete, key=lambda absent: absent.known.is_catalog):
             known = absent.known
             self._refused.pop(known.url, None)
@@ -312,10 +311,10 @@ class _Classifier:
         adopted = adoptable.of(url, containers.listed)
         if adopted is None and sighting.subject is not None:
             adopted = adoptable.of(sighting.subject, containers.listed)
-        if adopted is None or adopted.becomes is None:
+        if adopted is None or adopted.package_id is None:
             return adopted
         # Only one URL takes a package over: the first that the crawl met.
-        return adopted if self._adopters.setdefault(adopted.becomes, url) == url else None
+        return adopted if self._adopters.setdefault(adopted.package_id, url) == url else None
 
     def _report(self, change: RecordChange) -> None:
         self._result.counts[change.kind] += 1

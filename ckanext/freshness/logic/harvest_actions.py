@@ -70,7 +70,7 @@ def freshness_harvest_hold_show(
         ``held_at``, ``reason``, ``count``, ``current`` (of how many records that are harvested now),
         ``held`` (for each record ``guid``, ``url``, ``reason``, ``reason_code`` (with the values of its
         sentence), ``own_url`` (as in a preview), ``released``, ``package_id``, and ``name``, ``title`` and
-        ``state`` of its dataset or organization, with ``is_organization``), ``released_at`` and
+        ``state`` of its dataset), ``released_at`` and
         ``released_by`` (null until an editor releases the list)
     """
     hold = holds.hold_of(_source(data_dict).id)
@@ -162,16 +162,18 @@ def _log_decision(hold: Any, context: dict[str, Any], did: str) -> None:
 
 
 def _hold_dict(hold: Any) -> dict[str, Any]:
-    packages = _named(model.Package, [record["package_id"] for record in hold.held])
-    others = [record["guid"] for record in hold.held if not record["package_id"]]
-    ids = known_records.organizations_by_guid(hold.source_id, others) if others else {}
-    organizations = _named(model.Group, list(ids.values()))
+    package = model.Package
+    ids = [record["package_id"] for record in hold.held]
+    packages = {
+        row.id: {"name": row.name, "title": row.title or row.name, "state": row.state}
+        for row in model.Session.query(
+            package.id, package.name, package.title, package.state
+        ).filter(package.id.in_(list(filter(None, ids))))
+    }
     nothing = {"name": None, "title": None, "state": None}
     held = []
     for record in hold.held:
-        organization = organizations.get(ids.get(record["guid"]))
-        names = packages.get(record["package_id"]) or organization or nothing
-        held.append({**record, **names, "is_organization": organization is not None})
+        held.append({**record, **(packages.get(record["package_id"]) or nothing)})
     held.sort(key=lambda record: (record["title"] or "", record["url"]))
     return {
         "source_id": hold.source_id,
@@ -184,17 +186,6 @@ def _hold_dict(hold: Any) -> dict[str, Any]:
         "held": held,
         "released_at": utc_text(hold.released_at),
         "released_by": hold.released_by,
-    }
-
-
-def _named(table: Any, ids: list[str | None]) -> dict[str | None, dict[str, str | None]]:
-    """Return names, titles and states of packages or organizations, by id."""
-    rows = model.Session.query(table.id, table.name, table.title, table.state).filter(
-        table.id.in_([known for known in ids if known])
-    )
-    return {
-        row.id: {"name": row.name, "title": row.title or row.name, "state": row.state}
-        for row in rows
     }
 
 

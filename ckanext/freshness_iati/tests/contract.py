@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 CONTRACT = {
-    "The brake holds deletions, a preview shows them, and an editor releases exactly these": (
-        "registry/test_brakes.py",
-    ),
     "IATI's rules, cycle, index files and ZIPs are exact, and only stored copies are published": (
         "policy/test_rules.py",
         "cycle/test_cycle.py",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 PURE = (
-    *("files", "policy", "registry/test_brakes.py", "registry/test_records.py"),
+    *("files", "policy", "registry/test_records.py"),
     "test_import_rules.py",
 )
 LONG_PURE = ("registry/test_registries.py",)

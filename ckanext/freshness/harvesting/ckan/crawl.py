@@ -112,10 +112,8 @@ class PortalCrawl:
         self._containers = self._end.containers
         self._owners: dict[str, str | None] = {}
         """The organization of each listed dataset, by the dataset's id: its id, or its name in Solr."""
-        self._organizations: dict[str, str] = {}
-        """The URL of each organization that owns datasets, by id or name."""
-        self._ids = {one.memory: _id_in(one.url) for one in known if one.is_catalog}
-        """The id of each known organization, by its name at the last job."""
+        self._organizations: dict[str, str | None] = {}
+        """The URL of each organization that owns datasets, by id or name; None if it could not be read."""
 
     async def run(self) -> CrawlEnd:
         """Read the portal; an exception of the sink ends the crawl."""
@@ -179,7 +177,7 @@ class PortalCrawl:
             known = self._known.at(url)
             listed.add(known.url if known else url)
         new = [one for one in found if self._known.of(self._url(one), listed) is None]
-        own = {known.becomes for known in self._known}.intersection(new)
+        own = {known.package_id for known in self._known}.intersection(new)
         own.update(self._known.own_datasets(new))
         for dataset_id in filter(None, own):
             url = self._url(dataset_id)
@@ -199,11 +197,7 @@ class PortalCrawl:
         if root in self._containers.unreadable:
             return
         still = {known.url for url in listed if (known := self._known.of(url, listed)) is not None}
-        absent = [
-            known
-            for known in self._known
-            if known.url not in still and known.recognised and not known.is_catalog
-        ]
+        absent = [known for known in self._known if known.url not in still and known.recognised]
 
         if absent or not listed:
             await self._ask_for_filters()
@@ -325,25 +319,13 @@ class PortalCrawl:
             return
         self._hand_on(url, container, record, self._memory(raw))
 
-    def _hand_on(
-        self,
-        url: str,
-        container: str,
-        record: Record,
-        memory: str | None,
-        *,
-        is_catalog: bool = False,
-    ) -> None:
+    def _hand_on(self, url: str, container: str, record: Record, memory: str | None) -> None:
         digest = content_hash(self._options.salt, record)
-        seen = SeenRecord(
-            url, ReadOutcome.PRESENT, (container,), content_hash=digest, is_catalog=is_catalog
-        )
+        seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=digest)
         self._sink(Sighting(seen, record, memory=memory), self._containers)
 
-    def _fail(
-        self, url: str, words: str, outcome: ReadOutcome, *, is_catalog: bool = False
-    ) -> None:
-        seen = SeenRecord(url, outcome, (self._containers.root,), is_catalog=is_catalog)
+    def _fail(self, url: str, words: str, outcome: ReadOutcome) -> None:
+        seen = SeenRecord(url, outcome, (self._containers.root,))
         # As of other sources, a draft that was never harvested is no error.
         is_draft = outcome is ReadOutcome.FORBIDDEN and self._known.at(url) is None
         error = None if is_draft else about(url, words)
@@ -368,8 +350,13 @@ class PortalCrawl:
         owner = self._owners.get(dataset_id)
         if self._options.organization is None or owner is None:
             return self._containers.root
-        url = self._organizations.get(owner)
-        return url if url in self._containers.catalogs else None
+        if (url := self._organizations.get(owner)) is not None:
+            return url
+        known = self._known.at(self._url(dataset_id))
+        if known is None or known.catalog_url in (None, self._containers.root):
+            return None
+        self._containers.catalogs.add(known.catalog_url)
+        return known.catalog_url
 
     async def _read_organizations(self) -> None:
         """Read the organizations that own the listed datasets, each by itself."""
@@ -377,32 +364,23 @@ class PortalCrawl:
         await for_each(self._options.concurrency, self._read_organization, owners)
 
     async def _read_organization(self, owner: str) -> None:
-        """Hand on an organization, once."""
+        """Read an organization. If it cannot be read, current datasets stay with theirs."""
         make = self._options.organization
         if make is None:
             return
-        catalogs, root = self._containers.catalogs, self._containers.root
         try:
             raw = await self._organization(owner)
             record = make(raw)
         except (UnreadableDocument, ValueError) as error:
-            url = self._api.site.url_of("organization", self._ids.get(owner, owner))
-            if owner in self._organizations:
-                return
             words = error.reason if isinstance(error, UnreadableDocument) else str(error)
-            if self._known.at(url) is not None:
-                catalogs.add(url)
-            else:
-                # It may be one that is known by another name.
-                self._end.mark_unproved(root, f"{url} could not be read", reported=True)
-            self._fail(url, words, ReadOutcome.FAILED, is_catalog=True)
+            url = self._api.site.url_of("organization", owner)
+            self._end.errors.append(about(url, words))
+            self._organizations[owner] = None
         else:
             url = self._api.site.url_of("organization", str(id_of(raw)))
-            if url not in catalogs:
-                catalogs.add(url)
-                self._hand_on(url, root, record, text_of(raw.get("name")), is_catalog=True)
-        self._organizations[owner] = self._organizations[_id_in(url)] = url
-        self._containers.listed.add(url)
+            self._containers.catalogs.add(url)
+            self._end.organizations[url] = record
+            self._organizations[owner] = self._organizations[_id_in(url)] = url
 
     async def _organization(self, owner: str) -> dict[str, Any]:
         """Return an organization by its id or name.

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from ...ckan_adapter.core import model, munge_title_to_name
 from ..legal_values import NOT_STATED, leave_out
+from ..record import lasting_part
 
 Begin = Callable[[], dict[str, Any]]
 """Begins the transaction of an action and returns its context. It is called at each attempt."""
@@ -130,11 +131,11 @@ def _digest(*texts: str) -> str:
 
 
 def organization_id(source_id: str, url: str) -> str:
-    """Return the id for a new organization: the same at every attempt, and when it comes back.
+    """Return the id for a new organization: the same at every attempt, and when its server moves.
 
-    :param url: the record's URL.
+    :param url: its URL at the source.
     """
-    return str(uuid.uuid5(_ORGANIZATIONS, f"{source_id} {url}"))
+    return str(uuid.uuid5(_ORGANIZATIONS, f"{source_id} {lasting_part(url)}"))
 
 
 def write(

@@ -1,20 +1,30 @@
-"""A registry's organisations as CKAN organizations: created, updated, and removed once they own nothing."""
+"""The owners of a source's datasets: found, made or updated once in a job. No harvest deletes one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ...ckan_adapter import harvest
 from ...ckan_adapter.core import model
+from ...ckan_adapter.database import is_loss
+from ...ckan_adapter.harvest import harvesting_user
 from ...ckan_adapter.packages import rebuild
-from .. import legal_values, object_states
-from ..object_states import PendingObject
-from ..record import Record
+from ...model import HarvestDocument
+from ...web.urls import display_url
+from .. import known_records, legal_values
+from ..messages import about
+from ..record import Record, lasting_part
+from ..source_client import unexpected
+from ..source_type import CrawlEnd, SourceMemory
 from . import ckan_actions
+
+log = logging.getLogger(__name__)
 
 _COLUMNS = ("description", "image_url", "title")
 """The record's fields that are columns in CKAN. The others become extras."""
@@ -22,164 +32,183 @@ _COLUMNS = ("description", "image_url", "title")
 _BATCH = 100
 """How many packages to index at a time after their organization was renamed."""
 
+_KEY = "organization"
+_document = HarvestDocument.__table__
 
-class OrganizationInUse(Exception):
-    """An organization that is gone from its registry but still owns datasets of it. The text is for people."""
+
+@dataclass(frozen=True, slots=True)
+class KnownOrganization:
+    """An organization in the memory of a source."""
+
+    id: str
+    is_made: bool
+    """A harvest made it. If not, this site had it before the source, and it stays as it is."""
+    digest: str = ""
+    """A hash of what the source last said of it; "" if that could not be written."""
+    extras: tuple[str, ...] = ()
+    """The keys of the extras that the source last stated."""
 
 
-class OrganizationWriter:
-    """A writer of organizations for one source."""
+def ensure_organizations(
+    source_id: str,
+    memory: SourceMemory,
+    crawled: CrawlEnd,
+) -> Iterator[str]:
+    """Find, make or update the organizations of a source's datasets. Commit each.
 
-    def __init__(self, source_id: str, context: Callable[[], dict[str, Any]]) -> None:
-        """
-        :param context: makes a context for CKAN's actions.
-        """
-        self._source_id = source_id
-        self._context = context
+    An organization is found by its id: that of an earlier job, of a deleted source that a source of the same
+    organization replaces, or one that this site has under the id that it has at the source.
 
-    def write(self, pending: PendingObject, record: Record, before: Record | None) -> list[str]:
-        """Create or update the organization of an object, which becomes current in the same transaction.
-
-        :param before: the record as it was at the previous harvest.
-        :returns: a warning for each value that CKAN refuses.
-        :raises Exception: any error of CKAN's actions, and of other extensions' hooks in them.
-        """
-        group = self._group_of(pending, record)
-        if group is None:
-            return self._create(pending, record)
-        if _is_older(group, pending):
-            # It owns the source's datasets, and stays as it is.
-            _make_current(pending, group.id)
-            model.Session.commit()
-            return []
-        return self._update(pending, record, before, group)
-
-    def delete(self, pending: PendingObject) -> list[str]:
-        """Remove the organization of a record that is gone. The same transaction clears ``current``.
-
-        If it owns anything that this source did not harvest, it stays, and is no longer harvested.
-
-        :returns: a warning if it stays.
-        :raises OrganizationInUse: datasets of this source are still there.
-        """
-        organization_id = pending.extras.get("organization_id")
-        group = model.Group.get(organization_id) if organization_id else None
-        warnings: list[str] = []
-        is_removed = False
-        if group is not None and group.state == "active":
-            harvested, others = _count_packages(group.id, self._source_id)
-            if harvested:
-                raise OrganizationInUse(
-                    f"the organization {group.name} stays for now: {harvested} harvested datasets of it "
-                    "are still there; the next job removes it, should they be gone"
+    :param crawled: has what the source says of them, and those that own datasets and could not be read.
+    :yields: for people, what could not be kept of an organization, or why it could not be written.
+    """
+    for url in crawled.containers.catalogs - crawled.organizations.keys():
+        memory.recall(_key(url), _KEY)  # what no job asks for is forgotten
+    for url, record in crawled.organizations.items():
+        text = memory.recall(_key(url), _KEY)
+        known = KnownOrganization(**json.loads(text)) if text else None
+        model.Session.commit()
+        try:
+            found, warnings = _ensure(source_id, url, record, known)
+        except Exception as error:
+            if is_loss(error):
+                raise
+            model.Session.rollback()
+            log.exception("The organization %s could not be written", display_url(url))
+            # Another error's own words may hold a secret.
+            words: str = unexpected("the organization could not be written", error)
+            if isinstance(error, tk.ValidationError):
+                summary = error.error_summary or error.error_dict
+                words = "CKAN refuses the organization: " + "; ".join(
+                    f"{key}: {value}" for key, value in summary.items()
                 )
-            if others:
-                warnings.append(
-                    f"the organization {group.name} stays: it owns {others} datasets or harvest "
-                    "sources that are not of this source"
-                )
-            is_removed = not others and not _is_older(group, pending)
-        object_states.retire(pending)
-        if (
-            group is not None
-            and is_removed
-            and not object_states.is_current_elsewhere(
-                self._source_id, organization_id=group.id, active_only=True
-            )
-        ):
-            tk.get_action("organization_delete")(self._context(), {"id": group.id})
+            yield about(display_url(url), words)
         else:
-            model.Session.commit()
-        return warnings
+            yield from (about(display_url(url), warning) for warning in warnings)
+            memory.remember(_key(url), _KEY, json.dumps(asdict(found)))
 
-    def _group_of(self, pending: PendingObject, record: Record) -> Any | None:
-        """Return the organization that a record already has.
 
-        It is the object's own, one to adopt, one that this source made earlier, or the site's own with the same
-        id as at the source.
-        """
-        extras = pending.extras
-        made = ckan_actions.organization_id(self._source_id, pending.url)
-        known = (extras.get("organization_id"), extras.get("adopted"), made)
-        for group_id in known:
-            group = model.Group.get(group_id) if group_id else None
-            if group is not None and not object_states.is_current_elsewhere(
-                self._source_id, organization_id=group.id, active_only=True
-            ):
-                return group
-        own = ckan_actions.local_group(record.id, organizations=True) if record.id else None
-        return model.Group.get(own) if own else None
+def new_organizations(
+    source_id: str, memory: SourceMemory, organizations: Mapping[str, Record]
+) -> list[str]:
+    """Return the titles of the organizations that :func:`ensure_organizations` would make."""
+    return sorted(
+        str(record.fields.get("title") or url)
+        for url, record in organizations.items()
+        if memory.recall(_key(url), _KEY) is None and _find(source_id, url, record, None) is None
+    )
 
-    def _create(self, pending: PendingObject, record: Record) -> list[str]:
-        organization_id = ckan_actions.organization_id(self._source_id, pending.url)
-        wanted: dict[str, Any] = {
-            "id": organization_id,
-            **_columns(record),
-            "extras": [{"key": key, "value": value} for key, value in _extras(record).items()],
-        }
-        names = ckan_actions.new_names(
-            ckan_actions.own_name(record.name or ""),
-            pending.url,
-            self._source_id,
-            organizations=True,
+
+def organization_of(source_id: str, url: str) -> str | None:
+    """Return the id of the organization that the last job of a source found or made.
+
+    :param url: its URL at the source.
+    """
+    statement = sa.select(_document.c.outline["id"].astext).where(
+        _document.c.source_id == source_id, _document.c.url == _key(url)
+    )
+    found: str | None = model.Session.execute(statement).scalar()
+    return found
+
+
+def _key(url: str) -> str:
+    return f"{_KEY} {lasting_part(url)}"
+
+
+def _find(
+    source_id: str, url: str, record: Record, known: KnownOrganization | None
+) -> KnownOrganization | None:
+    """Return the organization of a record as it is in CKAN; None if there is none."""
+    former = model.Session.execute(
+        sa.select(_document.c.outline).where(
+            _document.c.url == _key(url),
+            _document.c.source_id.in_(known_records.deleted_peers(source_id)),
+            _document.c.outline["is_made"].as_boolean(),
         )
-
-        def begin() -> dict[str, Any]:
-            _make_current(pending, organization_id)
-            return self._context()
-
-        return ckan_actions.write("organization_create", begin, wanted, wanted, names)
-
-    def _update(
-        self, pending: PendingObject, record: Record, before: Record | None, group: Any
-    ) -> list[str]:
-        parts = ("datasets", "users", "groups", "tags", "followers", "dataset_count")
-        shown = tk.get_action("organization_show")(
-            self._context(), {"id": group.id, **{f"include_{part}": False for part in parts}}
-        )
-        extras = _extras(record)
-        stored = {extra["key"]: extra["value"] for extra in shown.get("extras", [])}
-        gone = _extras(before).keys() - extras.keys() if before else frozenset()
-        kept = {key: value for key, value in stored.items() if key not in gone}
-        wanted: dict[str, Any] = {
-            key: value for key, value in _columns(record).items() if (shown.get(key) or "") != value
-        }
-        if (merged := {**kept, **extras}) != stored:
-            wanted["extras"] = [{"key": key, "value": value} for key, value in merged.items()]
-        name = ckan_actions.followed_name(
-            record.name or "", shown["name"], pending.url, self._source_id, organizations=True
-        )
-        if name != shown["name"]:
-            wanted["name"] = name
-        if group.state == "deleted" and pending.is_new:
-            wanted["state"] = "active"
-
-        def begin() -> dict[str, Any]:
-            _make_current(pending, group.id)
-            return self._context()
-
-        if not wanted:
-            begin()
-            model.Session.commit()
-            return []
-        wanted["id"] = group.id
-        refused = ckan_actions.write("organization_patch", begin, wanted, wanted)
-        if wanted.keys() & {"name", "title"}:
-            # A dataset's document in Solr contains the name and title of its organization.
-            owned = _active_packages(group.id)
-            for start in range(0, len(owned), _BATCH):
-                rebuild(owned[start : start + _BATCH])
-        return refused
+    ).scalars()
+    made = KnownOrganization(ckan_actions.organization_id(source_id, url), is_made=True)
+    candidates = [known, made, *(KnownOrganization(**outline) for outline in former)]
+    for one in filter(None, candidates):
+        if model.Group.get(one.id) is not None:
+            return one
+    own = ckan_actions.local_group(record.id, organizations=True) if record.id else None
+    return KnownOrganization(own, is_made=False) if own else None
 
 
-def _make_current(pending: PendingObject, organization_id: str) -> None:
-    object_states.take_organization_over(pending, organization_id)
-    object_states.make_current(pending, None)
+def _ensure(
+    source_id: str, url: str, record: Record, known: KnownOrganization | None
+) -> tuple[KnownOrganization, list[str]]:
+    """Return the organization of a record, and a warning for each value that CKAN refuses."""
+    if known is not None and (not known.is_made or known.digest == record.digest()):
+        group = model.Group.get(known.id)
+        if group is not None and group.state == "active":
+            return known, []
+    found = _find(source_id, url, record, known)
+    if found is None:
+        made = KnownOrganization(ckan_actions.organization_id(source_id, url), is_made=True)
+        warnings = _create(source_id, url, record, made.id)
+    elif not found.is_made:
+        return found, []
+    else:
+        made = found
+        warnings = _update(source_id, url, record, found)
+    extras = tuple(_extras(record))
+    return KnownOrganization(made.id, True, record.digest(), extras), warnings
 
 
-def _is_older(group: Any, pending: PendingObject) -> bool:
-    """Return whether this site had an organization before the source: its id is that in the source's URL."""
-    return pending.url.endswith(f"/{group.id}")
+def _create(source_id: str, url: str, record: Record, organization_id: str) -> list[str]:
+    wanted: dict[str, Any] = {
+        "id": organization_id,
+        **_columns(record),
+        "extras": [{"key": key, "value": value} for key, value in _extras(record).items()],
+    }
+    plain = ckan_actions.own_name(record.name or "")
+    names = ckan_actions.new_names(plain, url, source_id, organizations=True)
+    return ckan_actions.write("organization_create", _context, wanted, wanted, names)
+
+
+def _update(source_id: str, url: str, record: Record, known: KnownOrganization) -> list[str]:
+    parts = ("datasets", "users", "groups", "tags", "followers", "dataset_count")
+    shown = tk.get_action("organization_show")(
+        _context(), {"id": known.id, **{f"include_{part}": False for part in parts}}
+    )
+    extras = _extras(record)
+    stored = {extra["key"]: extra["value"] for extra in shown.get("extras", [])}
+    gone = set(known.extras) - extras.keys()
+    kept = {key: value for key, value in stored.items() if key not in gone}
+    wanted: dict[str, Any] = {
+        key: value for key, value in _columns(record).items() if (shown.get(key) or "") != value
+    }
+    if (merged := {**kept, **extras}) != stored:
+        wanted["extras"] = [{"key": key, "value": value} for key, value in merged.items()]
+    name = ckan_actions.followed_name(
+        record.name or "", shown["name"], url, source_id, organizations=True
+    )
+    if name != shown["name"]:
+        wanted["name"] = name
+    if shown["state"] != "active":
+        wanted["state"] = "active"
+    if not wanted:
+        return []
+    wanted["id"] = known.id
+    refused = ckan_actions.write("organization_patch", _context, wanted, wanted)
+    if wanted.keys() & {"name", "title"}:
+        # A dataset's document in Solr contains the name and title of its organization.
+        owned = _active_packages(known.id)
+        for start in range(0, len(owned), _BATCH):
+            rebuild(owned[start : start + _BATCH])
+    return refused
+
+
+def _context() -> dict[str, Any]:
+    user = harvesting_user()
+    return {
+        "model": model,
+        "session": model.Session,
+        "user": user.name,
+        "auth_user_obj": user,
+        "ignore_auth": True,
+    }
 
 
 def _columns(record: Record) -> dict[str, str]:
@@ -204,17 +233,3 @@ def _active_packages(organization_id: str) -> list[str]:
             .order_by(package.c.id)
         ).scalars()
     )
-
-
-def _count_packages(organization_id: str, source_id: str) -> tuple[int, int]:
-    """Return how many packages of an organization this source harvested, and how many it did not."""
-    objects = harvest.OBJECT
-    owned = _active_packages(organization_id)
-    harvested = model.Session.execute(
-        sa.select(sa.func.count(sa.distinct(objects.c.package_id))).where(
-            objects.c.package_id.in_(owned),
-            objects.c.current.is_(True),
-            objects.c.harvest_source_id == source_id,
-        )
-    ).scalar_one()
-    return harvested, len(owned) - harvested

@@ -13,7 +13,6 @@ import ckan.plugins.toolkit as tk
 
 from ...ckan_adapter import harvest
 from ...ckan_adapter.core import model, scheming_schema
-from ...ckan_adapter.database import locked
 from ...ckan_adapter.harvest import harvesting_user
 from ...ckan_adapter.packages import index_package
 from ...status import indexing
@@ -21,13 +20,13 @@ from .. import known_records, object_states
 from ..known_records import RESOURCE_IDS
 from ..object_states import PendingObject
 from ..object_writer import set_extras
-from ..record import LaidOutRecord, Record, guid_of
+from ..record import LaidOutRecord, Record
 from ..sources import source_of, source_type_named
 from . import ckan_actions
 from .layout import CatalogSite, package_dict, stated_keys
 from .licenses import license_index
 from .merge import ids_to_keep, merge, same_package, with_resource_ids
-from .organizations import OrganizationInUse, OrganizationWriter
+from .organizations import organization_of
 
 MOST_PARTS = {"fields": 5_000, "resources": 2_500, "fields of resources": 100_000, "tags": 5_000}
 """How many of each a dataset may have, extras counted with its fields. The time that CKAN takes grows with the
@@ -67,13 +66,10 @@ class PackageWriter:
         if source_type is None:
             raise ImportFailed(f"no enabled plugin harvests sources of the type {source.type}")
         self._owned_keys = source_type.owned_keys
-        self._organizations: OrganizationWriter | None = None
         self._source_url = source.url
-        if source_type.has_organizations(self._config):
-            self._organizations = OrganizationWriter(source.id, self._plain_context)
-        self._owners: dict[str, str] = {}
-        """Guids of organisations to the ids of their CKAN organizations."""
-        self._urls = {item.url for item in pending}
+        self._has_organizations = source_type.has_organizations(self._config)
+        self._owners: dict[str, str | None] = {}
+        """The ids of organizations by their URLs at the source."""
         self._sites: dict[str, CatalogSite] = {}
         """By package type."""
         self._records = {item.id: _record(item.content) for item in pending if not item.is_deletion}
@@ -101,9 +97,6 @@ class PackageWriter:
         record = self._records[pending.id]
         if record is None:
             raise ImportFailed("the object holds no readable record; harvest the source again")
-        if self._organizations is not None and pending.package_type == "catalog":
-            refused = self._organizations.write(pending, record, self._before.get(pending.id))
-            return [*record.warnings, *refused]
         _refuse_excess(record)
         laid = package_dict(record, self._site(pending.package_type))
         laid.package["extras"].append({"key": "guid", "value": pending.guid})
@@ -132,39 +125,22 @@ class PackageWriter:
         return self._sites[package_type]
 
     def _owner_of(self, pending: PendingObject, record: Record) -> str | None:
-        """Return the organization that owns a dataset: the source's, or its organisation's.
+        """Return the organization that owns a dataset: the source's, or its own at the source.
 
-        :raises ImportFailed: its organisation has not become a CKAN organization.
+        :raises ImportFailed: its organization could not be made here.
         """
         if record.owner is not None:
             return ckan_actions.local_group(record.owner, organizations=True) or self._owner_org
         url = pending.extras.get("catalog_url", "")
-        if self._organizations is None or url == self._source_url:
+        if not self._has_organizations or url == self._source_url:
             return self._owner_org
-        guid = guid_of(url, None)
-        self._find_owner(guid)
-        # If the organisation is on this page, its import has failed.
-        if guid not in self._owners and url not in self._urls:
-            # Another consumer may be importing it, or have it on a page behind this one.
-            with locked(f"record {self._source_id} {url}"):
-                model.Session.commit()
-                self._find_owner(guid)
-                if guid not in self._owners:
-                    self._import_owner(guid)
-                    self._find_owner(guid)
-        if guid not in self._owners:
-            raise ImportFailed(f"its organisation {url} could not be imported")
-        return self._owners[guid]
-
-    def _find_owner(self, guid: str) -> None:
-        if guid not in self._owners:
-            self._owners |= known_records.organizations_by_guid(self._source_id, [guid])
-
-    def _import_owner(self, guid: str) -> None:
-        item = object_states.waiting_object(self._source_id, guid)
-        record = _record(item.content) if item else None
-        if item and record and not item.is_deletion and self._organizations is not None:
-            self._organizations.write(item, record, None)
+        if url not in self._owners:
+            self._owners[url] = organization_of(self._source_id, url)
+        if (found := self._owners[url]) is None:
+            raise ImportFailed(
+                f"its organization {url} could not be made; the job's report says why"
+            )
+        return found
 
     def _groups_of(self, record: Record) -> list[dict[str, str]]:
         """Return the groups of this site that a record belongs to, and make those that it asks for."""
@@ -204,7 +180,7 @@ class PackageWriter:
         for package_id in known:
             package = model.Package.get(package_id) if package_id else None
             if package is not None and not object_states.is_current_elsewhere(
-                self._source_id, package_id=package.id, active_only=True
+                self._source_id, package.id, active_only=True
             ):
                 return package
         return None
@@ -245,7 +221,7 @@ class PackageWriter:
             # What the source has never stated is the editor's.
             owned = stated_keys(package_dict(before, self._site(pending.package_type)))
         merged = merge(existing, laid, keep, owned=owned)
-        if self._organizations is not None or record.owner is not None:
+        if self._has_organizations or record.owner is not None:
             merged["owner_org"] = laid.package["owner_org"]
         if record.name is not None and "name" not in keep:
             merged["name"] = ckan_actions.followed_name(
@@ -298,18 +274,13 @@ class PackageWriter:
             raise ImportFailed(
                 "its job was aborted meanwhile: the next one deletes it, should it still be gone"
             )
-        if self._organizations is not None and pending.package_type == "catalog":
-            try:
-                return self._organizations.delete(pending)
-            except OrganizationInUse as error:
-                raise ImportFailed(str(error)) from error
         package_id = pending.package_id
         package = model.Package.get(package_id) if package_id else None
         object_states.retire(pending)
         if (
             package is None
             or package.state == "deleted"
-            or object_states.is_current_elsewhere(self._source_id, package_id=package.id)
+            or object_states.is_current_elsewhere(self._source_id, package.id)
         ):
             model.Session.commit()
             return []

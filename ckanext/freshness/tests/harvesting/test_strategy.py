@@ -324,39 +324,6 @@ def test_a_container_that_lost_its_list(
     assert fate(decided) == becomes
 
 
-@pytest.mark.parametrize(
-    ("answer", "released", "is_deleted"),
-    [
-        (ReadOutcome.GONE, (), True),
-        (ReadOutcome.PRESENT, (), False),
-        (ReadOutcome.PRESENT, ("dataset",), True),
-        (ReadOutcome.PRESENT, ("organisation",), False),
-        (ReadOutcome.FORBIDDEN, (), False),
-        (ReadOutcome.FAILED, (), False),
-    ],
-)
-def test_an_organisation_goes_after_its_last_dataset(
-    answer: ReadOutcome, released: tuple[str, ...], is_deleted: bool
-) -> None:
-    """Otherwise each job would try to delete it, and report an error."""
-    other = KnownRecord(B, guid_of(B, None))
-    records = {
-        "organisation": KnownRecord(A, guid_of(A, None), absent_since=A_DAY_AGO),
-        "dataset": known(1),
-    }
-    found = [
-        *(seen(one, ReadOutcome.PRESENT, B) for one in "opqrstu"),
-        SeenRecord(B, ReadOutcome.PRESENT, (ROOT,), is_catalog=True),
-        seen(1, answer),
-    ]
-    more = [KnownRecord(f"{B}{one}", guid_of(f"{B}{one}", None)) for one in range(3)]
-    found += [SeenRecord(one.url, ReadOutcome.PRESENT, (ROOT,), is_catalog=True) for one in more]
-    current = [*records.values(), other, *more, *(known(one, B) for one in "opqrstu")]
-    guids = [records[one].guid for one in released]
-    decided = decide(current, found, catalogs_apart=True, released=guids)
-    assert ("a" in deleted(decided)) is is_deleted
-
-
 @pytest.mark.parametrize(("count", "becomes"), [(3, "kept"), (4, "held")])
 def test_more_records_than_are_asked_for_are_held(count: int, becomes: str) -> None:
     records = [known(number) for number in range(count)]

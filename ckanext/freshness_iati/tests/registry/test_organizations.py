@@ -9,8 +9,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
-from ckanext.freshness.harvesting import holds, stages
+from ckanext.freshness.harvesting.packages.ckan_actions import organization_id
 from ckanext.freshness.tests.harvesting.conftest import (
     Harvest,
     Job,
@@ -54,12 +53,12 @@ def day_later(harvest: Harvest) -> Job:
 
 def test_a_dataset_says_what_the_registry_says(registry: RegistryServer, harvest: Harvest) -> None:
     before = written()
-    assert counts(again(harvest)) == {"not modified": 9}
+    assert counts(again(harvest)) == {"not modified": 6}
     assert written() == before
 
     dataset = next(iter(registry.registry.datasets.values()))
     dataset.license_id = "cc-by"
-    assert counts(again(harvest)) == {"not modified": 8, "updated": 1}
+    assert counts(again(harvest)) == {"not modified": 5, "updated": 1}
     package = stored(packages(harvest)[dataset.id].id)
     found = extras(package)
     url = f"{registry.url}{DATASETS_MINIMAL}?id={dataset.id}"
@@ -117,7 +116,7 @@ def test_what_others_wrote_stays(registry: RegistryServer, harvest: Harvest) -> 
     )
     dataset.license_id, organisation.title = "cc-by", "Another title"
     del organisation.fields["publisher_country"]
-    assert counts(again(harvest))["updated"] == 2
+    assert counts(again(harvest))["updated"] == 1
     after = stored(package.id)
     assert (after["license_id"], extras(after)["review"]) == ("cc-by", "mine")
     group = organizations()[organisation.id]
@@ -127,85 +126,53 @@ def test_what_others_wrote_stays(registry: RegistryServer, harvest: Harvest) -> 
     assert len(members) == 1
 
 
-def test_an_organisation_that_is_gone_goes_with_its_datasets_and_comes_back_with_them(
+def test_an_organisation_that_is_gone_stays_and_gets_its_datasets_back(
     registry: RegistryServer, harvest: Harvest
 ) -> None:
-    first = next(iter(registry.registry.organisations.values()))
-    theirs = [one for one in registry.registry.datasets.values() if one.organisation_id == first.id]
+    known = registry.registry
+    first = next(iter(known.organisations.values()))
+    theirs = [one for one in known.datasets.values() if one.organisation_id == first.id]
     before = organizations()[first.id].id, packages(harvest)[theirs[0].id].id
-    registry.registry.remove(first, *theirs)
+    known.remove(first, *theirs)
     result = day_later(harvest)
-    assert not result.errors and counts(result) == {"not modified": 6, "deleted": 3}
-    assert first.id not in organizations() and len(packages(harvest)) == 4
-    assert model.Group.get(before[0]).state == "deleted"
-    assert counts(again(harvest)) == {"not modified": 6}
+    assert not result.errors and counts(result) == {"not modified": 4, "deleted": 2}
+    assert first.id in organizations() and len(packages(harvest)) == 4
+    assert counts(again(harvest)) == {"not modified": 4}
 
-    registry.registry.organisations[first.id] = first
-    registry.registry.datasets |= {one.id: one for one in theirs}
+    call_action("organization_delete", {"user": sysadmin()}, id=before[0])
+    known.organisations[first.id] = first
+    known.datasets |= {one.id: one for one in theirs}
     assert not again(harvest).errors
     group, package = organizations()[first.id], packages(harvest)[theirs[0].id]
     assert (group.id, package.id) == before and package.owner_org == group.id
 
 
-def test_an_organisation_that_owns_anything_else_stays(
+def test_datasets_without_their_organisation_stay(
     registry: RegistryServer, harvest: Harvest
 ) -> None:
     first = next(iter(registry.registry.organisations.values()))
-    theirs = [one for one in registry.registry.datasets.values() if one.organisation_id == first.id]
-    group = organizations()[first.id]
-    other = factories.Dataset(owner_org=group.id)
-    registry.registry.remove(first, *theirs)
-    result = day_later(harvest)
-    assert not result.errors and counts(result)["deleted"] == 3
-    assert model.Group.get(group.id).state == "active"
-    assert stored(other["id"])["owner_org"] == group.id
-    # The harvester no longer touches it.
-    assert counts(again(harvest)) == {"not modified": 6}
-
-
-def test_an_organisation_that_the_registry_still_has_stays_without_datasets(
-    registry: RegistryServer, harvest: Harvest
-) -> None:
-    known = registry.registry
-    first = next(iter(known.organisations.values()))
-    for one in [one for one in known.datasets.values() if one.organisation_id == first.id]:
-        del known.datasets[one.id]
-    day_later(harvest)
-    assert len(packages(harvest)) == 4 and first.id in organizations()
-    del known.organisations[first.id]
-    day_later(harvest)
-    assert first.id not in organizations()
-
-
-def test_an_organisation_whose_datasets_are_still_listed_stays(
-    registry: RegistryServer, harvest: Harvest
-) -> None:
-    first = next(iter(registry.registry.organisations.values()))
-    group_id = organizations()[first.id].id
     registry.registry.remove(first)
+    for one in registry.registry.datasets.values():
+        one.license_id = "cc-by"
     result = day_later(harvest)
-    assert model.Group.get(group_id).state == "active"
+    assert not result.errors and first.id in organizations()
+    assert {one.license_id for one in packages(harvest).values()} == {"cc-by"}
     assert len(packages(harvest)) == 6
-    assert any(
-        "are still there" in words for many in result.object_errors.values() for words in many
-    )
 
 
-def test_what_looks_like_an_accident_removes_nothing(
-    registry: RegistryServer, harvest: Harvest
+def test_an_organization_that_cannot_be_written_costs_its_own_datasets(
+    registry: RegistryServer,
 ) -> None:
-    known = registry.registry
-    organisations, datasets = list(known.organisations.items()), list(known.datasets.items())
-    for left, right in ((1, 6), (3, 2), (0, 0)):
-        known.organisations, known.datasets = dict(organisations[:left]), dict(datasets[:right])
-        result = again(harvest)
-        assert len(organizations()) == 3 and len(packages(harvest)) == 6
-        hold = holds.hold_of(harvest.source["id"])
-        assert hold is not None and len(hold.held) == 9 - left - right
-        assert any(hold.reason in words for words in result.gather_errors)
-        # A whole listing ends the hold, so that each case starts without one.
-        known.organisations, known.datasets = dict(organisations), dict(datasets)
-        assert not again(harvest).errors
+    harvest = add_registry(registry.url)
+    first = next(iter(registry.registry.organisations))
+    url = f"{registry.url}{REPORTING_ORGS}?id={first}"
+    factories.Group(id=organization_id(harvest.source["id"], url))
+    result = again(harvest)
+    assert counts(result) == {"added": 4, "errored": 3}
+    (error,) = result.gather_errors
+    assert error.startswith(f"{url}: the organization could not be written: an unexpected")
+    for words in result.errors[1:]:
+        assert f"its organization {url} could not be made" in words
 
 
 def asks_for(target: str) -> Callable[[Request], bool]:
@@ -216,7 +183,7 @@ def test_a_registry_that_fails_removes_nothing(registry: RegistryServer, harvest
     broken = next(iter(registry.registry.datasets))
     registry.spoil[broken] = lambda record: {**record, "source_url": None, "short_name": "None"}
     result = again(harvest)
-    assert counts(result) == {"not modified": 8, "errored": 1}
+    assert counts(result) == {"not modified": 5, "errored": 1}
     assert not result.gather_errors and len(result.object_errors) == 1
     assert broken in packages(harvest)
     registry.spoil.clear()
@@ -243,34 +210,6 @@ def test_an_organization_of_somebody_else_is_left_alone(registry: RegistryServer
     assert model.Group.get(theirs["id"]).title == "Somebody else's"
 
 
-def test_a_dataset_that_comes_before_its_organisation_brings_it_along(
-    registry: RegistryServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stages, "PAGE_SIZE", 1)
-    harvest = add_registry(registry.url)
-    job = harvest.start()
-    harvest.gather()
-    _backwards()
-    harvest.fetch()
-    done = harvest.finish(job)
-    assert not done.errors
-    found = packages(harvest)
-    assert len(organizations()) == 3
-    assert {one.id: found[one.id].owner_org for one in registry.registry.datasets.values()} == {
-        one.id: organizations()[one.organisation_id].id
-        for one in registry.registry.datasets.values()
-    }
-
-
-def _backwards() -> None:
-    """Reverse the fetch queue, as concurrent consumers may."""
-    redis, key = harvest_queue_connection(), harvest_routing_keys()["fetch"]
-    assert redis is not None
-    messages = redis.lrange(key, 0, -1)
-    redis.delete(key)
-    redis.rpush(key, *reversed(messages))
-
-
 def test_a_registry_that_is_made_again_goes_on_where_it_was(
     registry: RegistryServer, harvest: Harvest
 ) -> None:
@@ -281,7 +220,7 @@ def test_a_registry_that_is_made_again_goes_on_where_it_was(
     del registry.registry.datasets[gone]
     call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
     second = add_registry(registry.url, max_delete_fraction=0.5)
-    assert counts(day_later(second)) == {"not modified": 8, "deleted": 1}
+    assert counts(day_later(second)) == {"not modified": 5, "deleted": 1}
     call_action("harvest_source_clear", {"user": sysadmin()}, id=harvest.source["id"])
     del before[gone]
     assert {key: package.id for key, package in packages(second).items()} == before

@@ -345,18 +345,16 @@ def test_a_portal_that_moves_keeps_its_records(portal: PortalServer, before: str
 # Organizations
 
 
-def test_organizations_come_before_their_datasets(portal: PortalServer) -> None:
+def test_datasets_with_and_without_organization(portal: PortalServer) -> None:
     portal.organization("without datasets")
     portal.add("alone", owner=None)
     found = Crawled(portal, organizations=True)
     assert not found.errors
-    city = portal.organization("city")
-    (first, *rest) = found.sightings
-    assert first.seen.is_catalog and first.contents and first.contents.name == "city"
-    assert not any(one.seen.is_catalog for one in rest)
-    containers = {one.contents.name: one.seen.listed_in for one in rest if one.contents}
+    url = f"{portal.url}/organization/{portal.organization('city')['id']}"
+    assert {one: made.name for one, made in found.end.organizations.items()} == {url: "city"}
+    containers = {one.contents.name: one.seen.listed_in for one in found.sightings if one.contents}
     assert containers["alone"] == (portal.url,)
-    assert containers["dataset-1"] == (f"{portal.url}/organization/{city['id']}",)
+    assert containers["dataset-1"] == (url,)
     assert Crawled(portal, found, organizations=True).names() == []
 
 
@@ -377,14 +375,14 @@ def test_a_renamed_organization_stays_the_same(portal: PortalServer) -> None:
     city["name"] = "town"
     portal.change(any_id(portal))
     second = Crawled(portal, first, organizations=True)
-    (organization,) = [one for one in second.sightings if one.seen.is_catalog]
-    assert organization.contents and organization.contents.name == "town"
+    (organization,) = second.end.organizations.values()
+    assert organization.name == "town"
     assert not second.errors and not second.deleted() and len(second.names()) == 1
     assert second.end.containers.catalogs == {f"{portal.url}/organization/{city['id']}"}
-    # If nothing tells its id, it may be any.
+    # If nothing tells its id, its datasets stay where they are.
     portal.faults[lambda request: "show?id=" in request.target] = faults.Status(code=500)
     third = Crawled(portal, second, organizations=True)
-    assert not third.deleted() and third.end.containers.unproved
+    assert not third.deleted() and third.end.errors and third.names() == []
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known", "new"])
@@ -403,15 +401,13 @@ def test_an_organization_keeps_its_datasets_when_another_gets_its_name(
         portal.indexed_owners = {}
     second = Crawled(portal, first if is_known else None, organizations=True)
     assert not second.errors and not second.deleted()
-    containers = {
-        one.seen.url: one.seen.listed_in for one in second.sightings if not one.seen.is_catalog
-    }
+    containers = {one.seen.url: one.seen.listed_in for one in second.sightings}
     assert containers.pop(f"{portal.url}/dataset/{new['id']}") == (
         f"{portal.url}/organization/other",
     )
     assert {*containers.values()} == {(f"{portal.url}/organization/{city['id']}",)}
-    catalogs = [one.seen.url for one in second.sightings if one.seen.is_catalog]
-    assert sorted(catalogs) == sorted(second.end.containers.catalogs) and len(catalogs) == 2
+    assert second.end.organizations.keys() == second.end.containers.catalogs
+    assert len(second.end.organizations) == 2
 
 
 @pytest.mark.parametrize("path", ["", "/", "/api", "/api/3", "/api/3/", "/api/3/action/"])

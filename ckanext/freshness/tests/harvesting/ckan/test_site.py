@@ -26,6 +26,7 @@ from ckanext.freshness.tests.harvesting.conftest import (
     sysadmin,
 )
 from ckanext.freshness.tests.processes import CkanProcess, until
+from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.harvest import model as harvest_model
 
@@ -247,21 +248,35 @@ def test_organizations_that_this_site_has(portal: PortalServer) -> None:
     assert call_action("organization_show", id="town")["title"] == "Our own words"
 
 
-def test_an_organization_of_the_portal_goes_with_its_last_dataset(portal: PortalServer) -> None:
+def test_an_organization_of_the_portal_stays_without_datasets(portal: PortalServer) -> None:
     portal.add("of-the-state", owner="state")
     portal.organization("state")["title"] = {"en": "State", "fr": "État"}
-    harvest = add_portal(portal, remote_orgs="create", max_delete_fraction=1)
+    harvest = add_portal(portal, remote_orgs="create", delete_unlisted=True)
+    (said,) = harvest.preview().source_warnings
+    assert said == "organizations that would be made: City, State"
     assert not harvest.run().errors
+    assert harvest.preview().source_warnings == []
     state = call_action("organization_show", id="state")
     assert state["title"] == "State" and state["description"] == "What state is"
     assert datasets(harvest)["of-the-state"]["owner_org"] == state["id"]
     for dataset_id, raw in list(portal.datasets.items()):
         if raw["name"] == "of-the-state":
             del portal.datasets[dataset_id]
-    job = harvest.run()
-    # The brake counts organizations by themselves: one of two is all but one.
-    assert "organisations would be deleted" in job.errors[0]
+    assert harvest.run().stats["deleted"] == 1
     assert call_action("organization_show", id="state")["state"] == "active"
+
+
+def test_an_organization_that_cannot_be_read_still_owns_its_datasets(portal: PortalServer) -> None:
+    harvest = add_portal(portal, remote_orgs="create")
+    assert counts(harvest) == {"added": 6}
+    city = call_action("organization_show", id="city")["id"]
+    portal.faults[lambda request: "organization_show" in request.target] = faults.Status(code=500)
+    for title in ("One", "Two"):
+        portal.change(sorted(portal.datasets)[0], title=title)
+        job = harvest.run()
+        assert (job.stats["updated"], len(job.object_errors)) == (1, 0)
+        assert "it answers 500" in job.gather_errors[0]
+        assert {one["owner_org"] for one in datasets(harvest).values()} == {city}
 
 
 # Sources of ckanext-harvest's harvester
@@ -296,7 +311,7 @@ def test_a_source_of_the_type_ckan_becomes_ours(portal: PortalServer) -> None:
     assert one["owner_org"] == city["id"] == portal.organization("city")["id"]
     assert call_action("package_show", id=gone["id"])["state"] == "active"
     again = harvest.run()
-    assert again.stats["not modified"] == 6 and again.stats["updated"] == 0
+    assert again.stats["not modified"] == 5 and again.stats["updated"] == 0
 
 
 # A real CKAN
