@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from ckan.common import config
 from rdflib import BNode, Graph, URIRef
 
+from ckanext.dcat.processors import RDFParser
 from ckanext.freshness.harvesting.rdf.mapping import ProfileMapper, profile_names
 from ckanext.freshness.harvesting.rdf.parsing import DocumentError
 from ckanext.freshness.harvesting.record import Record
@@ -270,3 +272,14 @@ def test_blank_nodes_that_point_at_each_other_end() -> None:
     )
     assert record.fields["publisher_name"] == "A"
     assert len(record.resources) == 1
+
+
+def test_ckanext_dcats_own_harvester_gets_lists_in_one_order() -> None:
+    themes = [f"https://fdp.example.org/t{number}" for number in range(9)]
+    parser = RDFParser(profiles=["euro_dcat_ap_3", "freshness"])
+    parser.g = graph_of(
+        "<> a dcat:Dataset ; dcat:theme :t3 , :t8 , :t1 , :t0 , :t7 , :t2 , :t6 , :t5 , :t4 ."
+    )
+    (package,) = parser.datasets()
+    extras = {extra["key"]: extra["value"] for extra in package["extras"]}
+    assert json.loads(extras["theme"]) == themes and "homepage" not in extras
