@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -293,8 +292,7 @@ class TestMailServer:
                 notify()
 
         process = forked(work)
-        while not host.swallowed:
-            time.sleep(0.01)
+        until(lambda: host.swallowed)
         os.kill(process.pid, signal.SIGKILL)
         process.join()
         # PostgreSQL may notice a little later that its client is gone.
@@ -321,8 +319,7 @@ class TestMailServer:
                 notify()
 
         process = forked(work)
-        while not host.swallowed:
-            time.sleep(0.01)
+        until(lambda: host.swallowed)
         assert end_connections(WITH_LOCKS) == 1
         # PostgreSQL keeps the lock until the ended process is gone.
         until(lambda: not is_held(digests.LOCK))
