@@ -138,11 +138,3 @@ def test_badges_for_other_websites(app: Any, world: dict[str, Any]) -> None:
     for status, label in LABELS.items():
         badge = app.get(f"/dataset/data-{status.value}-0/freshness.svg", status=200).body
         assert ElementTree.fromstring(badge).attrib["aria-label"] == f"freshness: {label.lower()}"
-
-
-def test_a_private_dataset_has_no_badge_for_anybody(app: Any, world: dict[str, Any]) -> None:
-    """A badge does not depend on its reader, who may be on another website."""
-    headers = {"Authorization": world["editor"]["token"]}
-    for name in ("secret", "nothing"):
-        answer = app.get(f"/dataset/{name}/freshness.svg", headers=headers, status=404)
-        assert "Dataset not found" in answer.body

@@ -168,6 +168,7 @@ def test_a_number_of_changes_says_that_there_may_be_more(world: World, get: Get)
 def test_a_feed_says_what_changed(world: World, app: Any) -> None:
     data_changed(world["wells"], summary=SUMMARY)
     answer = app.get("/freshness/data.atom")
+    assert answer.content_type == "application/atom+xml; charset=utf-8"
     (entry,) = ElementTree.fromstring(answer.body).findall(f"{ATOM}entry")
     title = entry.findtext(f"{ATOM}title")
     assert title == "About wells: 14,210 rows (+312), column district added"
@@ -178,6 +179,12 @@ def test_a_feed_says_what_changed(world: World, app: Any) -> None:
         "wells. The file has changed since the previous check. "
         f"Changed between {after} and {before}."
     )
-    for path in ("/freshness/data.atom", "/freshness/data.atom?organization=roads"):
+    links = [link.get("href") for link in entry.findall(f"{ATOM}link")]
+    assert links == ["http://test.ckan.net/dataset/wells/freshness"]
+    of_roads, of_wells = (
+        "/freshness/data.atom?organization=roads",
+        "/dataset/wells/freshness/data.atom",
+    )
+    for path in ("/freshness/data.atom", of_roads, of_wells):
         known = {"If-None-Match": app.get(path).headers["ETag"]}
         assert app.get(path, headers=known).status_code == 304

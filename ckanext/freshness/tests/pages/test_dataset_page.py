@@ -90,7 +90,8 @@ def test_private_datasets_have_no_page_for_strangers(read: Read, world: dict[str
         for ending in ("", "/check"):
             read(f"/dataset/{name}/freshness{ending}", stranger, 404, data={})
     page = read("/dataset/secret/freshness", "editor")
-    # A badge would not be there for the readers of another website.
+    # A badge does not depend on its reader, who may be on another website.
+    read("/dataset/secret/freshness.svg", "editor", 404)
     assert page.select("#freshness-export a") and not page.select("#freshness-embed")
 
 

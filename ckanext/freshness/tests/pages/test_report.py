@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
-from xml.etree import ElementTree
 
 import ckan.plugins.toolkit as tk
 import pytest
@@ -106,14 +105,6 @@ def labels_of_others(with_plugins: Any) -> Iterator[None]:
     """Hide datasets whose notes begin with "Proposed:" from all but admins, as another plugin might."""
     with use_hooks_of("example_ipermissionlabels"):
         yield
-
-
-@pytest.mark.parametrize(("role", "status"), [("nobody", 403), ("member", 403), ("sysadmin", 200)])
-def test_what_counts_private_datasets_is_for_sysadmins(
-    get: Get, world: World, role: str, status: int
-) -> None:
-    for path in ("runs", "runs.json", "metrics"):
-        get(f"/freshness/{path}", role, status)
 
 
 @pytest.fixture
@@ -223,23 +214,6 @@ def test_a_site_without_anything(read: Read, get: Get, people: dict[str, Any]) -
         read(f"/freshness{path}", people["sysadmin"])
         for ending in ("csv", "json"):
             get(f"/freshness{path}.{ending}", people["sysadmin"])
-
-
-@pytest.mark.parametrize("path", ["/freshness/data.atom", "/dataset/wells/freshness/data.atom"])
-def test_the_feed(get: Get, app: Any, clean_site: None, path: str) -> None:
-    dataset = make("wells", title="Wells <old> & \u0008 new")
-    judge()
-    data_changed(dataset)
-    answer = get(path)
-    assert answer.content_type == "application/atom+xml; charset=utf-8"
-    atom = {"a": "http://www.w3.org/2005/Atom"}
-    (entry,) = ElementTree.fromstring(answer.body).findall("a:entry", atom)
-    title = entry.findtext("a:title", namespaces=atom)
-    assert title is not None and title.startswith("Wells <old> & \u0020 new: ")
-    links = [link.get("href") for link in entry.findall("a:link", atom)]
-    assert links == ["http://test.ckan.net/dataset/wells/freshness"]
-    known = {"If-None-Match": answer.headers["ETag"]}
-    assert app.get(path, headers=known).status_code == 304
 
 
 def test_figures(get: Get, app: Any, people: dict[str, Any], ckan_config: Any) -> None:

@@ -211,5 +211,6 @@ def test_a_run_that_goes_on_refreshes_its_page(world: Any, read: Read) -> None:
     [(None, "Log in to see runs"), ("user", "Only sysadmins can see runs")],
 )
 def test_a_refusal_says_what_to_do(world: Any, read: Read, who: str | None, refusal: str) -> None:
-    for path in ("/freshness/runs", "/freshness/runs.csv"):
-        assert refusal in words(read(path, who, status=403), "body"), path
+    for path in ("runs", "runs.csv", "runs.json"):
+        assert refusal in words(read(f"/freshness/{path}", who, status=403), "body"), path
+    read("/freshness/metrics", who, status=403)
