@@ -13,6 +13,11 @@ from werkzeug.serving import make_server
 
 from ckanext.freshness.tests.browser.site_pages import chromium_program
 
+SETTLED = (
+    "() => !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling, .htmx-added')"
+)
+"""No part of the page is about to be renewed."""
+
 
 # Not for the whole session, because no test can start an asyncio loop beside Playwright's.
 @pytest.fixture(scope="module")
@@ -84,6 +89,12 @@ def let_files_be_kept(app: Any) -> Any:
         return app(environ, start)
 
     return answer
+
+
+def settle(tab: Any) -> None:
+    """Wait for the scripts of a page, and for htmx, which shows new buttons a moment before they work."""
+    tab.wait_for_load_state()
+    tab.wait_for_function(SETTLED)
 
 
 @pytest.fixture

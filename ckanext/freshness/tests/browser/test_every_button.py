@@ -8,7 +8,6 @@ row without a button.
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from werkzeug.exceptions import HTTPException
 
 from ckanext.freshness.ckan_adapter.core import connect_to_redis, model
 from ckanext.freshness.tests.browser import test_every_page
-from ckanext.freshness.tests.browser.conftest import opened_tab
+from ckanext.freshness.tests.browser.conftest import SETTLED, opened_tab
 from ckanext.freshness.tests.web.support import FileServer
 
 ROLES = ("sysadmin", "admin", "editor", "anonymous")
@@ -119,11 +118,12 @@ READ = """([html, ours]) => {
         // So that it is found again although parts of the page are renewed.
         if (!html) one.dataset.number = number;
         const part = one.closest(ours), value = name => one.getAttribute(name), form = one.form;
+        const isOnEach = !!one.closest('.content_action, .page_action');
         const isOfCkan = one.closest('.slug-preview, .editor-info-block, .popover');
         return !part || isOfCkan || one.disabled ? null : {
             number, words: one.textContent.replace(/\\s+/g, ' ').trim().slice(0, 60), href: value('href'),
             opens: value('popovertarget') || value('data-bs-toggle') && value('data-bs-target'),
-            asks: value('data-module') === 'confirm-action', post: value('hx-post'),
+            isOnEach, asks: value('data-module') === 'confirm-action', post: value('hx-post'),
             fills: value('hx-on:click'), type: one.type, name: value('name'), value: value('value'),
             form: form && {
                 method: form.method, action: form.getAttribute('action'),
@@ -154,12 +154,10 @@ PREPARE = """(one, [filled, turn]) => {
 LOOK = """() => JSON.stringify([document.body.innerText, location.href, document.activeElement?.outerHTML,
     [...document.querySelectorAll('input, select')].map(one => [one.value, one.checked])])"""
 """All that a reader can see of a page."""
-SETTLED = "() => !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling')"
-"""No part of the page is about to be renewed."""
 WAIT = 30
 """Seconds to wait for an effect."""
-MOST_PAGES, MOST_BUTTONS = 150, 60
-"""How many pages a reader looks at, and how many buttons of a page."""
+MOST_STEPS, MOST_BUTTONS = 5, 60
+"""How many links a reader follows one after the other, and how many buttons of a page are pressed."""
 
 
 Kind = tuple[str, str, str]
@@ -172,7 +170,8 @@ class Control:
     :ivar number: its place on the page that the browser shows
     :ivar page: the path of the page
     :ivar key: what it does, as in `EFFECTS`; ``link ...`` for a link, ``get ...`` for a form that only reads
-    :ivar kinds: the page's endpoint, the key, and a button's list or an argument of a link, for each argument
+    :ivar kinds: the page's endpoint, the key, and a button's list or an argument of a link, for each argument.
+        The pages of a source share buttons: in place of the page, these have the address to which they send
     :ivar leaves: whether another page follows
     :ivar url: where a link leads
     """
@@ -225,6 +224,7 @@ class Reader:
         """Kinds that do not work, with the page: they are tried on each."""
         self.found: set[str] = set()
         self.statuses: dict[str, int] = {}
+        self.endpoints: dict[tuple[str, str], tuple[str, str]] = {}
         self.later: list[tuple[str, Control]] = []
         self.problems: list[str] = []
         self.bad: list[str] = []
@@ -236,13 +236,13 @@ class Reader:
             self.bad.append(f"{response.status} from {urlsplit(response.url).path}")
 
     def read(self, pages: list[str]) -> None:
-        """Look at pages and at all that they lead to."""
-        waiting = deque(pages)
-        for _ in range(MOST_PAGES):
-            if waiting:
-                waiting += self.look_at(waiting.popleft())
+        """Look at pages, then at all other kinds of pages that they lead to."""
+        waiting = pages
+        for _ in range(MOST_STEPS):
+            links = [link for path in waiting for link in self.look_at(path)]
+            waiting = [str(one.url) for one in self.new_of(links) if self.leads_to_new_page(one)]
         if waiting:
-            self.problems.append(f"{self.role}: {len(waiting)} more pages than {MOST_PAGES}")
+            self.problems.append(f"{self.role}: more than {MOST_STEPS} steps from the first pages")
         for path, control in self.later:
             self.tab.goto(path, wait_until="domcontentloaded")
             for one in self.controls():
@@ -250,19 +250,15 @@ class Reader:
                     self.press(one)
                     break
 
-    def look_at(self, path: str) -> list[str]:
-        """Open a page without a browser, press its new buttons in the browser, and follow its new links.
-
-        :returns: pages of a kind that is new
-        """
+    def look_at(self, path: str) -> list[Control]:
+        """Open a page without a browser, press its new buttons in the browser, and return its new links."""
         answer = self.tab.request.get(path)
         is_page = answer.headers.get("content-type", "").startswith("text/html")
         if answer.status >= 400 or not is_page or urlsplit(answer.url).path == "/user/login":
             return []
-        links = self.new_of(self.controls(answer.text(), answer.url))
-        if any(one.url is None for one in links):
-            links = self.press_all(path)
-        return [str(one.url) for one in links if self.leads_to_new_page(one)]
+        self.found.add(f"link {self.endpoint('GET', answer.url)[0]}")
+        new = self.new_of(self.controls(answer.text(), answer.url))
+        return self.press_all(path) if any(one.url is None for one in new) else new
 
     def press_all(self, path: str) -> list[Control]:
         """Press each new button that the browser shows, and what appears then; return the new links."""
@@ -270,15 +266,13 @@ class Reader:
         model.Session.commit()
         links: dict[frozenset[Kind], Control] = {}
         self.tab.goto(path, wait_until="domcontentloaded")
-        is_anew = True
         for _ in range(MOST_BUTTONS):
-            new = self.new_of(self.controls())
-            links |= {one.kinds: one for one in new if one.url is not None}
-            buttons = [one for one in new if one.url is None]
-            if not buttons and is_anew:
-                return list(links.values())
-            is_anew = not buttons
-            if is_anew:
+            buttons = self.new_buttons(links)
+            if not buttons:
+                # What was pressed may have brought others.
+                answer = self.tab.request.get(path)
+                if not self.new_buttons(links, answer.text(), answer.url):
+                    return list(links.values())
                 self.tab.goto(path, wait_until="domcontentloaded")
             elif buttons[0].key in LAST:
                 self.later.append((path, buttons[0]))
@@ -287,6 +281,12 @@ class Reader:
                 self.press(buttons[0])
         self.problems.append(f"{self.role}, {path}: more than {MOST_BUTTONS} buttons")
         return list(links.values())
+
+    def new_buttons(self, links: dict[frozenset[Kind], Control], *page: str) -> list[Control]:
+        """Return the new buttons of a page, as `controls` takes it, and add its new links to others."""
+        new = self.new_of(self.controls(*page))
+        links |= {one.kinds: one for one in new if one.url is not None}
+        return [one for one in new if one.url is None]
 
     def new_of(self, controls: list[Control]) -> list[Control]:
         """Return one control of each kind that was not tried yet."""
@@ -385,7 +385,7 @@ class Reader:
         """Return what a link or a button does; None if it leads to another site or only closes something."""
         if one["href"] is not None and not one["opens"]:
             return self.link(one, page, url)
-        form, place, leaves = one["form"], "", False
+        form, where, place, leaves = one["form"], page, "", False
         if one["opens"]:
             key = f"button {one['opens'].lstrip('#').partition('-')[0]}"
         elif one["fills"]:
@@ -398,6 +398,7 @@ class Reader:
             method = "post" if one["post"] else form["method"]
             address = one["post"] or form["action"] or urlsplit(url).path
             key, leaves = self.endpoint(method.upper(), address)[0], not one["post"]
+            where = address if one["isOnEach"] else page
             if method == "get":
                 key = f"get {key}"
             elif form["withdraws"]:
@@ -407,7 +408,7 @@ class Reader:
                 place = form["list"] if form["list"].startswith("mine") else "table"
                 place = f"{place} {'row' if one['post'] else ''}"
                 key = f"{key} {one['value'].partition(':')[0]}"
-        return self.made(one, url, key, {(page, key, place)}, leaves=leaves)
+        return self.made(one, url, key, {(where, key, place)}, leaves=leaves)
 
     def link(self, one: dict[str, Any], page: str, url: str) -> Control | None:
         """Return where a link leads; None if to another site, to a place on its page or to a mail program."""
@@ -418,7 +419,8 @@ class Reader:
             return None
         name, table = self.endpoint("POST" if one["asks"] else "GET", href)
         if one["asks"] or name in ACTING:
-            return self.made(one, url, name, {(page, name, "")}, leaves=True)
+            where = parts.path if one["isOnEach"] else page
+            return self.made(one, url, name, {(where, name, "")}, leaves=True)
         key = f"link {name}"
         arguments = [
             f"group={value}" if argument == "group" else argument
@@ -436,6 +438,11 @@ class Reader:
     def endpoint(self, method: str, url: str) -> tuple[str, str]:
         """Return the endpoint of an address, and the table that it shows if it shows one."""
         path = urlsplit(url).path
+        if (method, path) not in self.endpoints:
+            self.endpoints[method, path] = self.matched(method, path)
+        return self.endpoints[method, path]
+
+    def matched(self, method: str, path: str) -> tuple[str, str]:
         try:
             endpoint, values = self.adapter.match(path, method=method)
         except HTTPException:

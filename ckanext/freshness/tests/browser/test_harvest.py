@@ -11,6 +11,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting import holds
+from ckanext.freshness.tests.browser.conftest import settle
 from ckanext.freshness.tests.harvesting.harvested_site import (
     ALL,
     KEPT,
@@ -55,7 +56,7 @@ class Clicks:
         self.count += 1
         target.wait_for()
         # A link that opens a dialog leads to a page as long as the scripts have not been loaded.
-        target.page.wait_for_load_state()
+        settle(target.page)
         target.click()
 
 
@@ -72,6 +73,7 @@ def test_three_clicks_approve_held_deletions_and_one_undoes_it(
     editor.goto("/harvest/")
     clicks.on(editor.get_by_role("link", name=f"{HELD} datasets would be deleted"))
     editor.locator(".fr-two > li").first.wait_for()
+    settle(editor)
     # The last line of the left column, too.
     lines = "[...document.querySelectorAll('.fr-two > li')].map(one => getComputedStyle(one).borderBottomWidth)"
     assert set(editor.evaluate(lines)) == {"1px"}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.tests.browser.conftest import settle
 from ckanext.freshness.tests.harvesting.harvested_site import work
 from ckanext.freshness.tests.pages import test_links
 from ckanext.freshness.tests.servers import faults
@@ -22,7 +23,6 @@ pytestmark = pytest.mark.usefixtures("impatient_checks")
 def test_the_page_loads_itself_anew_when_the_check_has_ended(
     page: Any, world: dict[str, Any]
 ) -> None:
-    page.set_default_timeout(60_000)
     page.context.set_extra_http_headers({"Authorization": world["editor"]["token"]})
     # CKAN itself is at 127.0.0.1, whose links are never checked.
     with FileHost(now=test_links.NOW, address="127.0.0.2") as host:
@@ -30,6 +30,7 @@ def test_the_page_loads_itself_anew_when_the_check_has_ended(
         page.goto("/dataset/asked/freshness")
         page.get_by_role("button", name="Check links now").click()
         page.get_by_text("Checking the links").wait_for()
+        page.wait_for_load_state()
         assert page.get_by_text("Link works.").count() == 0
         work()
         model.Session.remove()
@@ -40,7 +41,6 @@ def test_the_page_loads_itself_anew_when_the_check_has_ended(
 def test_an_address_is_tested_in_the_form_and_a_redirect_fills_the_field(
     page: Any, world: dict[str, Any]
 ) -> None:
-    page.set_default_timeout(60_000)
     page.context.set_extra_http_headers({"Authorization": world["editor"]["token"]})
     with FileServer(address="127.0.0.2") as server:
         server.faults["/old.csv"] = faults.Redirect(to="/new.csv", code=301)
@@ -50,9 +50,10 @@ def test_an_address_is_tested_in_the_form_and_a_redirect_fills_the_field(
         page.goto(f"/dataset/tested/resource/{made['resources'][0]['id']}/edit")
         page.get_by_role("button", name="Test this link").click()
         page.get_by_text("The link works.").wait_for()
-        page.wait_for_function("() => !document.querySelector('.htmx-request')")
+        settle(page)
         page.get_by_role("button", name="Use this address").click()
-        assert page.locator("#resource-edit [name=url]").input_value() == f"{server.url}/new.csv"
+        has_value = "url => document.querySelector('#resource-edit [name=url]').value === url"
+        page.wait_for_function(has_value, arg=f"{server.url}/new.csv")
         page.locator("#resource-edit [name=url]").fill("http://old.invalid/")
         page.get_by_role("button", name="Test this link").click()
         page.get_by_text("There is no server of this name.").wait_for()
