@@ -30,10 +30,12 @@ class Decisions:
 
     :ivar released: the records that the next job may delete
     :ivar held: all others
+    :ivar answered: those of the others that are held only because their own URLs answered
     """
 
     released: Collection[str]
     held: Collection[str]
+    answered: Collection[str]
 
 
 def hold_of(source_id: str, *, for_update: bool = False) -> Any | None:
@@ -55,8 +57,10 @@ def list_id(hold: Any) -> str:
 def decisions(hold: Any | None) -> Decisions:
     """Return which records of a held list are released; the list is None if nothing is held."""
     released = frozenset(_releases(hold))
-    guids = frozenset(record["guid"] for record in (hold.held if hold is not None else ()))
-    return Decisions(released, guids - released)
+    records = hold.held if hold is not None else ()
+    guids = frozenset(record["guid"] for record in records)
+    answered = frozenset(record["guid"] for record in records if record.get("answered"))
+    return Decisions(released, guids - released, answered - released)
 
 
 def decisions_for_job(source_id: str) -> Decisions:
@@ -147,6 +151,7 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
             held=[
                 {
                     **earlier.get(absent.known.guid, _found(absent)),
+                    "answered": absent.known.guid in brake.answered,
                     "released": releases.get(absent.known.guid),
                 }
                 for absent in brake.held

@@ -25,6 +25,7 @@ from .record import (
     CurrentRecords,
     KnownRecord,
     Record,
+    Refusal,
     is_web_url,
     loose_spelling,
     urls_in_guid,
@@ -40,7 +41,7 @@ _KNOWN_EXTRAS = (
     "content_hash",
     "dataset_url",
     "catalog_url",
-    "forbidden_since",
+    "refusal",
     "absent_since",
     "approved",
     "subject",
@@ -269,9 +270,9 @@ def _as_known(
     """
     recognised = True
     catalog, dataset = extras.get("catalog_url"), extras.get("dataset_url")
-    forbidden, absent, incomplete = (
+    absent, incomplete = (
         datetime.fromisoformat(extras[key]) if key in extras else None
-        for key in ("forbidden_since", "absent_since", "incomplete_since")
+        for key in ("absent_since", "incomplete_since")
     )
     url = dataset or catalog
     if url is None:
@@ -291,7 +292,7 @@ def _as_known(
         content_hash=extras.get("content_hash") if package_id else None,
         object_id=object_id,
         package_id=package_id,
-        forbidden_since=forbidden,
+        refusal=Refusal.parse(extras["refusal"]) if "refusal" in extras else None,
         absent_since=absent,
         approved="approved" in extras,
         subject=extras.get("subject"),

@@ -129,13 +129,12 @@ class ObjectWriter:
 
     def kept(self, absent: AbsentRecord) -> None:
         known = absent.known
-        for key, since, before in (
-            ("forbidden_since", absent.forbidden_since, known.forbidden_since),
-            ("absent_since", absent.absent_since, known.absent_since),
-        ):
-            if known.object_id and since != before:
-                value = since.isoformat() if since else None
-                self._current_extras.append((known.object_id, key, value))
+        if known.object_id and absent.refusal != known.refusal:
+            refusal = str(absent.refusal) if absent.refusal else None
+            self._current_extras.append((known.object_id, "refusal", refusal))
+        if known.object_id and absent.absent_since != known.absent_since:
+            since = absent.absent_since.isoformat() if absent.absent_since else None
+            self._current_extras.append((known.object_id, "absent_since", since))
         if known.object_id and absent.listed_as and absent.listed_as != known.subject:
             # The next job must know that this URL means the record, even if it cannot be read then, either.
             self._current_extras.append((known.object_id, "subject", absent.listed_as))
@@ -143,8 +142,7 @@ class ObjectWriter:
     def answered(self, known: KnownRecord) -> None:
         if known.object_id:
             self._current_extras += [
-                (known.object_id, key, None)
-                for key in ("forbidden_since", "absent_since", "approved")
+                (known.object_id, key, None) for key in ("refusal", "absent_since", "approved")
             ]
 
     def finish(self) -> None:

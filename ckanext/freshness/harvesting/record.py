@@ -275,6 +275,24 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """The answer by which a record's own URL refuses it, and since when jobs have got no other answer."""
+
+    answer: ReadOutcome
+    """FORBIDDEN or GONE."""
+    since: datetime
+
+    def __str__(self) -> str:
+        return f"{self.answer.value} {self.since.isoformat()}"
+
+    @classmethod
+    def parse(cls, text: str) -> Refusal:
+        """Return the refusal that ``str`` wrote."""
+        answer, since = text.split(" ", 1)
+        return cls(ReadOutcome(answer), datetime.fromisoformat(since))
+
+
+@dataclass(frozen=True, slots=True)
 class KnownRecord:
     """A current record of a source, as earlier jobs left it in the harvest tables."""
 
@@ -287,8 +305,8 @@ class KnownRecord:
     """None if the record must be imported again, whatever its contents."""
     object_id: str | None = None
     package_id: str | None = None
-    forbidden_since: datetime | None = None
-    """When a job first found it listed but answering 401, 403, 404 or 410. None if it last answered."""
+    refusal: Refusal | None = None
+    """How its own URL has refused it, and since when. None if it last answered."""
     absent_since: datetime | None = None
     """When a job first proved it absent. None if no job did, or if the source has listed it again since."""
     approved: bool = False
@@ -438,6 +456,11 @@ class Containers:
     """Every dataset and catalog that a container lists."""
     left_out: set[str] = field(default_factory=set)
     """Guids of current records that a document of many records describes no more: it may be cut."""
+    has_own_documents: bool = True
+    """Each record was read at its own URL, so that 404 or 410 there says that it is gone. If records were read
+    from lists, their own URLs may never have led anywhere."""
+    controls: list[ReadOutcome] = field(default_factory=list)
+    """What the own URLs of some listed records answered when left-out records were asked for."""
 
     def unreadable_as(self, url: str | None) -> str | None:
         """Return the container, not read completely, that a URL means in any spelling."""

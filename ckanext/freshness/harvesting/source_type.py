@@ -318,21 +318,23 @@ _CONTROLS = 3
 async def ask_left_out(
     left_out: Collection[KnownRecord],
     ask: Ask,
+    containers: Containers,
     *,
     concurrency: int,
     most: int | None,
-    listed: Sequence[str] = (),
+    listed: Sequence[str],
 ) -> dict[str, ReadOutcome]:
     """Ask for records that no list has, each at its own URL, and return the outcomes by URL.
 
     None is asked for if there are more than the source may delete in a job.
 
+    :param containers: gets the answers of some listed records, too.
     :param most: the source's ``max_deletions``.
-    :param listed: URLs of listed records. If one of them answers 404 or 403, too, such an answer says nothing:
+    :param listed: URLs of listed records. If one of them answers 404, too, such an answer says nothing:
         many catalogues have identifiers that lead nowhere, and proxies answer 404 while a server starts again.
     """
     answers: dict[str, ReadOutcome] = {}
-    if not left_out or len(left_out) > (most or MOST_ASKED):
+    if not left_out or len(left_out) > (MOST_ASKED if most is None else most):
         return answers
 
     async def note(url: str) -> None:
@@ -340,11 +342,12 @@ async def ask_left_out(
 
     controls = listed[:: max(1, len(listed) // _CONTROLS)][:_CONTROLS]
     await for_each(concurrency, note, [*controls, *(known.url for known in left_out)])
-    meaningless = {answers[url] for url in controls} - {ReadOutcome.PRESENT}
-    return {
-        known.url: ReadOutcome.FAILED if answers[known.url] in meaningless else answers[known.url]
-        for known in left_out
-    }
+    containers.controls.extend(answers[url] for url in controls)
+    found = {known.url: answers[known.url] for known in left_out}
+    if ReadOutcome.GONE in containers.controls:
+        gone = {url for url, outcome in found.items() if outcome is ReadOutcome.GONE}
+        found |= dict.fromkeys(gone, ReadOutcome.FAILED)
+    return found
 
 
 def salt_of(config: SourceConfig, *more: object) -> str:

@@ -218,6 +218,7 @@ def survey_source(
         limits=brake_limits(source.config, source_type.min_records),
         released=decisions.released,
         held=decisions.held,
+        answered=decisions.answered,
         tell=tell,
     )
 

@@ -6,7 +6,8 @@ pure: it uses neither the network nor the database, and ``now`` is an argument.
 A list that leaves a record out is the beginning of a proof and not its end: lists come from search indexes, and
 these have holes. The record's own URL decides, for every type of source:
 
-- It answers 404 or 410: the record is gone.
+- It answers 404 or 410: the record is gone, if an earlier job had the record from this URL. Otherwise, as of
+  catalogues whose identifiers may lead nowhere, it cannot tell.
 - It answers with the record itself: its deletion is held until an editor releases it, unless the source says
   ``delete_unlisted``.
 - It answers 401 or 403: the record is gone if two jobs at least 24 hours apart found the same.
@@ -15,10 +16,10 @@ these have holes. The record's own URL decides, for every type of source:
   (:mod:`.listings`).
 
 A record that is listed but answers 401, 403, 404 or 410 is gone if two jobs at least 24 hours apart found the
-same: proxies answer 404 for a moment while a server starts again.
+same: proxies answer 404 for a moment while a server starts again. 404 and 403 are not the same.
 
-If more than half of a catalog's records answer 401 or 403, the server refuses everything, and none of them is
-deleted.
+If more than half of a catalog's records answer 401 or 403, the server refuses everything: their deletion is
+held after these 24 hours, and none of them is deleted without an approval.
 
 Any other failure keeps records:
 
@@ -26,7 +27,8 @@ Any other failure keeps records:
   move between catalogs, it also protects every other unlisted record, unless that record's own URL
   answers 404 or 410. A source whose root could not be read loses nothing.
 - A container that was read, but not proved to be read whole, protects unlisted records unless their own URLs
-  answer 401, 403, 404 or 410. If it has lost its list altogether, editors decide: their deletion is held.
+  answer 401, 403, 404 or 410. If records were not read from their own URLs, such an answer for 24 hours only
+  lets editors decide. So they do if a container has lost its list altogether.
 - A record that could not be read is kept. It protects no other record.
 
 Half a document takes nothing away from a record, either: a version that lacks something, in a document that was
@@ -49,7 +51,7 @@ from datetime import datetime, timedelta
 
 from ..dates import utc_words
 from .messages import HarvestMessage, MessageCode
-from .record import Containers, KnownRecord, ReadOutcome, SeenRecord
+from .record import Containers, KnownRecord, ReadOutcome, Refusal, SeenRecord
 
 WITHDRAWN_AFTER = timedelta(hours=24)
 """How far apart two jobs must be refused a record (401 or 403; if it is listed, also 404 or 410) before it
@@ -155,8 +157,8 @@ class AbsentRecord:
     delete: bool
     reason: HarvestMessage
     """Why it is deleted or kept."""
-    forbidden_since: datetime | None = None
-    """Keep this for the next job, as :attr:`.record.KnownRecord.forbidden_since`."""
+    refusal: Refusal | None = None
+    """Keep this for the next job, as :attr:`.record.KnownRecord.refusal`."""
     absent_since: datetime | None = None
     """The same, as :attr:`.record.KnownRecord.absent_since`."""
     own_url: ReadOutcome | None = None
@@ -196,6 +198,9 @@ class HeldDeletions:
     """How many records of the source are current."""
     reason: str
     """For people: why the deletions are held."""
+    answered: Collection[str] = ()
+    """Guids of those that are held only because their own URLs answered with the record. If such a URL says
+    later that the record is gone, this ends the hold."""
 
     @property
     def verified(self) -> list[AbsentRecord]:
@@ -242,6 +247,7 @@ def deletions(
     limits: BrakeLimits,
     released: Collection[str] = (),
     held: Collection[str] = (),
+    answered: Collection[str] = (),
 ) -> Deletions:
     """Decide about every current record that the crawl did not read.
 
@@ -252,6 +258,7 @@ def deletions(
         stay on the list if this job cannot tell whether they are gone.
     :param held: guids that an earlier job's brake holds. Only a release ends this, even if so many
         records are current by now that the brake would not hold them.
+    :param answered: those of ``held`` that are :attr:`HeldDeletions.answered`.
     """
     current = list(known)
     unasked = sum(
@@ -262,11 +269,12 @@ def deletions(
         _refusing_catalogs(current, seen, containers),
         limits,
         unasked > limits.max_deletions,
+        answered,
         now,
     )
     absent = [
         replace(
-            _patient(decision, crawl, released, is_listed=_is_listed(found)),
+            _patient(decision, crawl, released, found),
             own_url=_answer(found),
             listed_as=_other_url(record, found),
         )
@@ -278,8 +286,12 @@ def deletions(
     going = {decision.known.url for decision in absent if decision.delete}
     alarms = list(filter(None, (_alarm(part, seen, going, released) for part in parts)))
 
+    def is_held_before(one: AbsentRecord) -> bool:
+        is_gone = one.reason.code in (MessageCode.GONE, MessageCode.WITHDRAWN)
+        return one.known.guid in held and not (is_gone and one.known.guid in answered)
+
     def is_stopped(one: AbsentRecord) -> bool:
-        needs_approval = alarms or one.needs_approval or one.known.foreign or one.known.guid in held
+        needs_approval = alarms or one.needs_approval or one.known.foreign or is_held_before(one)
         return one.delete and bool(needs_approval) and one.known.guid not in released
 
     if not alarms:
@@ -305,8 +317,7 @@ def deletions(
         reasons = {
             f"{len(foreign)} of {records} would be deleted that only another harvester has read, and such "
             "records are never deleted without an approval": foreign,
-            f"{len(unsure)} of {records} would be deleted that the source no longer lists, and that may still "
-            "be there": unsure,
+            f"{len(unsure)} of {records} would be deleted, and may still be there": unsure,
         }
         reason = "; ".join(words for words, some in reasons.items() if some)
     else:
@@ -315,10 +326,17 @@ def deletions(
             reason += ", and this job could not verify it"
     stopped_guids = {decision.known.guid for decision in stopped}
     on_list = sorted([*stopped, *unread], key=lambda decision: decision.known.url)
+    only_answered = {
+        one.known.guid
+        for one in on_list
+        if one.known.guid in answered
+        or (one.own_url is ReadOutcome.PRESENT and one.known.guid not in held)
+        if not alarms and not one.known.foreign
+    }
     return Deletions(
         tuple(one for one in absent if one.delete and one.known.guid not in stopped_guids),
         tuple(keep),
-        HeldDeletions(tuple(on_list), len(current), reason) if on_list else None,
+        HeldDeletions(tuple(on_list), len(current), reason, only_answered) if on_list else None,
     )
 
 
@@ -332,6 +350,8 @@ class _Crawl:
     limits: BrakeLimits
     has_many_unasked: bool
     """So many records were left out that they were not requested: only editors delete them."""
+    answered: Collection[str]
+    """Guids of records that are held because their own URLs answered."""
     now: datetime
 
 
@@ -341,8 +361,7 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
     is_listed = _is_listed(seen)
     if seen is not None and is_listed and seen.outcome is ReadOutcome.PRESENT:
         return None
-    # If its URL answers with the record, it is refused no longer, wherever it is listed.
-    since = None if _answer(seen) is ReadOutcome.PRESENT else known.forbidden_since
+    refusal = _refusal(known, _answer(seen), crawl.now)
     if not known.recognised and not is_listed:
         reason = HarvestMessage(
             f"kept: another harvester called it {known.guid!r}, which names no record of this source; "
@@ -352,64 +371,85 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
         return AbsentRecord(known, False, reason)
     if seen is None and known.url in containers.listed and not known.is_catalog:
         # Its contents were asked for, and something else came. Catalogs are no records if the source says so.
-        return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), since)
+        return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), refusal)
     for url in (containers.root, known.catalog_url, known.url):
         if (shield := containers.unreadable_as(url)) is not None:
             words = f"kept: {shield} could not be read"
             reason = HarvestMessage(words, MessageCode.CONTAINER_NOT_READ)
-            return AbsentRecord(known, False, reason, since)
+            return AbsentRecord(known, False, reason, refusal)
     if seen is None or not is_listed:
-        return _decide_unlisted(known, _answer(seen), since, crawl)
-    if seen.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
-        return _decide_refused(known, seen.outcome, crawl)
-    return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), since)
+        return _decide_unlisted(known, _answer(seen), refusal, crawl)
+    if refusal is not None and seen.outcome is refusal.answer:
+        return _decide_refused(known, refusal, crawl)
+    return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), refusal)
 
 
 _NOT_READ = "kept: listed, but could not be read", MessageCode.NOT_READ
 
 
+def _refusal(known: KnownRecord, answer: ReadOutcome | None, now: datetime) -> Refusal | None:
+    """Return how a record has been refused, with what its own URL answered now.
+
+    If it answers with the record, it is refused no longer, wherever it is listed. A failure neither ends a
+    refusal nor begins it anew; another refusal does.
+    """
+    before = known.refusal
+    if answer is ReadOutcome.PRESENT:
+        return None
+    if answer not in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
+        return before
+    return before if before is not None and before.answer is answer else Refusal(answer, now)
+
+
 def _decide_unlisted(
-    known: KnownRecord, answer: ReadOutcome | None, since: datetime | None, crawl: _Crawl
+    known: KnownRecord, answer: ReadOutcome | None, refusal: Refusal | None, crawl: _Crawl
 ) -> AbsentRecord:
     """Decide about a record that no container lists.
 
     :param answer: what its own URL answered; None if it was not requested.
-    :param since: since when it has been refused.
     """
     containers = crawl.containers
-    if answer is ReadOutcome.GONE:
+    was_there = containers.has_own_documents or known.guid in crawl.answered
+    if answer is ReadOutcome.GONE and was_there:
         reason = HarvestMessage("its own URL answers 404 or 410: it is gone", MessageCode.GONE)
-        return AbsentRecord(known, True, reason, since)
-    if answer is ReadOutcome.FORBIDDEN and not containers.unreadable:
-        return _decide_refused(known, answer, crawl)
+        return AbsentRecord(known, True, reason, refusal)
     container = next(iter([*containers.unreadable, *containers.unproved]), None)
+    counts = refusal is not None and answer is refusal.answer and not containers.unreadable
+    refused = refusal if counts else None
+    if refused and answer is ReadOutcome.FORBIDDEN and (was_there or container is None):
+        return _decide_refused(known, refused, crawl)
     if container is not None:
-        words = (
-            f"kept: not listed any more, but {container} could not be read whole and may list it"
-        )
+        words = f"not listed any more, but {container} could not be read whole and may list it"
+        # If its URL may always have answered so, and the list is never proved, only an editor can decide.
+        is_late = refused is not None and _is_late(refused, crawl)
+        words = words if is_late else f"kept: {words}"
         reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED, container=container)
-        return AbsentRecord(known, False, reason, since)
+        return AbsentRecord(known, is_late, reason, refusal, needs_approval=is_late)
     if answer is ReadOutcome.PRESENT:
         words = "no longer listed by the source; its own URL still answers"
         reason = HarvestMessage(words, MessageCode.UNLISTED_ANSWERS)
         is_sure = crawl.limits.delete_unlisted and not containers.without_list
-        return AbsentRecord(known, True, reason, since, needs_approval=not is_sure)
+        return AbsentRecord(known, True, reason, refusal, needs_approval=not is_sure)
     reason = HarvestMessage("no longer listed by the source", MessageCode.UNLISTED)
     is_doubtful = crawl.has_many_unasked or bool(containers.without_list)
-    return AbsentRecord(known, True, reason, since, needs_approval=is_doubtful, wait=LEFT_OUT_AFTER)
+    return AbsentRecord(
+        known, True, reason, refusal, needs_approval=is_doubtful, wait=LEFT_OUT_AFTER
+    )
 
 
 def _patient(
-    decision: AbsentRecord, crawl: _Crawl, released: Collection[str], *, is_listed: bool
+    decision: AbsentRecord, crawl: _Crawl, released: Collection[str], seen: SeenRecord | None
 ) -> AbsentRecord:
     """Return a decision that deletes nothing too early, or nothing at all if the source wants that.
 
     What an editor has released is deleted at once, and what needs an approval waits for nothing else. A job
-    that cannot tell whether the record is absent does not end its absence.
+    that cannot tell whether the record is absent does not end its absence; a list that has it does, and so does
+    an answer with the record.
     """
     known, limits = decision.known, crawl.limits
     if not decision.delete:
-        return replace(decision, absent_since=None if is_listed else known.absent_since)
+        is_there = _is_listed(seen) or _answer(seen) is ReadOutcome.PRESENT
+        return replace(decision, absent_since=None if is_there else known.absent_since)
     if known.guid in released:
         return decision
     since = known.absent_since or crawl.now
@@ -453,31 +493,38 @@ def _is_listed(seen: SeenRecord | None) -> bool:
     return seen is not None and bool(seen.listed_in)
 
 
-def _decide_refused(known: KnownRecord, answer: ReadOutcome, crawl: _Crawl) -> AbsentRecord:
+def _is_late(refusal: Refusal, crawl: _Crawl) -> bool:
+    """Return whether jobs have got a refusal for long enough."""
+    return crawl.now - refusal.since >= WITHDRAWN_AFTER
+
+
+def _decide_refused(known: KnownRecord, refusal: Refusal, crawl: _Crawl) -> AbsentRecord:
     """Decide about a record that answers 401 or 403, or a listed one that answers 404 or 410.
 
     With the latter the server contradicts itself.
     """
-    since = known.forbidden_since or crawl.now
-    if answer is ReadOutcome.FORBIDDEN:
-        if known.catalog_url in crawl.refusing:
-            words = "kept: more than half of its catalog's records answer 401 or 403"
-            reason = HarvestMessage(words, MessageCode.CATALOG_REFUSED)
-            return AbsentRecord(known, False, reason, since)
-        late = (
-            f"withdrawn: it has answered 401 or 403 since {utc_words(since)}",
-            MessageCode.WITHDRAWN,
-        )
+    since = utc_words(refusal.since)
+    is_wall = refusal.answer is ReadOutcome.FORBIDDEN and known.catalog_url in crawl.refusing
+    if is_wall:
+        words = "more than half of its catalog's records answer 401 or 403"
+        late = f"it has answered 401 or 403 since {since}, but {words}", MessageCode.CATALOG_REFUSED
+        early = f"kept: {words}", MessageCode.CATALOG_REFUSED
+        then = "an editor decides"
+    elif refusal.answer is ReadOutcome.FORBIDDEN:
+        late = f"withdrawn: it has answered 401 or 403 since {since}", MessageCode.WITHDRAWN
         early = "kept: it answers 401 or 403", MessageCode.ACCESS_REFUSED
+        then = "gone"
     else:
-        words = f"it is listed, but has answered 404 or 410 since {utc_words(since)}: it is gone"
+        words = f"it is listed, but has answered 404 or 410 since {since}: it is gone"
         late = words, MessageCode.GONE
         early = "kept: it answers 404 or 410, but is still listed", MessageCode.STILL_LISTED
-    if crawl.now - since >= WITHDRAWN_AFTER:
-        return AbsentRecord(known, True, HarvestMessage(*late), since)
+        then = "gone"
+    if _is_late(refusal, crawl):
+        return AbsentRecord(known, True, HarvestMessage(*late), refusal, needs_approval=is_wall)
     words, code = early
-    words += "; gone if a job at least 24 hours from now finds the same"
-    return AbsentRecord(known, False, HarvestMessage(words, code), since)
+    until = utc_words(refusal.since + WITHDRAWN_AFTER)
+    words += f"; {then} if a job after {until} finds the same"
+    return AbsentRecord(known, False, HarvestMessage(words, code), refusal)
 
 
 def _refusing_catalogs(
@@ -485,8 +532,10 @@ def _refusing_catalogs(
 ) -> set[str | None]:
     """Return the catalogs with more than half of their records answering 401 or 403.
 
-    Only records that are current or can be read now count. Drafts that were never readable prove
-    nothing about the server.
+    If more than half of the controls answer so, it is each catalog that has such a record (see
+    :attr:`.record.Containers.controls`).
+    Only records that are current or can be read now count. Drafts that were never readable prove nothing about
+    the server.
     """
     total: dict[str | None, int] = {}
     forbidden: dict[str | None, int] = {}
@@ -499,6 +548,9 @@ def _refusing_catalogs(
             forbidden[record.catalog_url] = forbidden.get(record.catalog_url, 0) + 1
     if not forbidden:
         return set()
+    controls = containers.controls
+    if controls.count(ReadOutcome.FORBIDDEN) * 2 > len(controls):
+        return set(forbidden)
     for url, found in seen.items():
         is_readable = found.outcome is ReadOutcome.PRESENT and found.listed_in
         if is_readable and url not in current_urls:

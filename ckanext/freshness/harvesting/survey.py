@@ -121,6 +121,7 @@ def survey(
     limits: BrakeLimits,
     released: Collection[str] = (),
     held: Collection[str] = (),
+    answered: Collection[str] = (),
     tell: Tell | None = None,
 ) -> Survey:
     """Crawl a source, and report the class of each record to the observer.
@@ -130,6 +131,7 @@ def survey(
     :param limits: how many deletions need no approval.
     :param released: guids whose deletion an editor has released.
     :param held: guids whose deletion is held and not released.
+    :param answered: those held only because their own URLs answered.
     :raises ConfigError: the source's configuration cannot be used.
     """
     for warning in source.warnings:
@@ -146,6 +148,7 @@ def survey(
         limits=limits,
         released=released,
         held=held,
+        answered=answered,
     )
     return classifier.end(crawled, absences, released)
 
@@ -222,9 +225,7 @@ class _Classifier:
         if change.sighting and (change.sighting.warnings or change.sighting.drafts):
             self._noted[url] = change.sighting
         self._report(change)
-        if before is not None and (
-            before.forbidden_since or before.absent_since or before.approved
-        ):
+        if before is not None and (before.refusal or before.absent_since or before.approved):
             self._observer.answered(before)
 
     def _unless_cut(self, change: RecordChange, containers: Containers) -> RecordChange:

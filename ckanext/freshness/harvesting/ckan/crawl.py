@@ -202,20 +202,18 @@ class PortalCrawl:
         if absent or not listed:
             await self._ask_for_filters()
 
-        if absent and (listed_id := next(iter(self._owners), None)) is not None:
-            # A portal that answers so for every dataset says nothing of the absent ones.
-            try:
-                await self._show(listed_id)
-            except UnreadableDocument as error:
-                words = "its package_show does not give a dataset that it lists"
-                self._distrust(f"{words}: {error.reason}")
-                return
+        controls = self._containers.controls
         answers = await ask_left_out(
             absent,
             self._ask,
+            self._containers,
             concurrency=self._options.concurrency,
             most=self._options.max_deletions,
+            listed=[self._url(one) for one in self._owners],
         )
+        if controls and ReadOutcome.PRESENT not in controls:
+            # A portal that answers so for every dataset says nothing of the absent ones.
+            self._distrust("its package_show gives none of the datasets that it lists")
         for url, outcome in answers.items():
             self._sink(Sighting(SeenRecord(url, outcome)), self._containers)
 

@@ -126,7 +126,7 @@ class CatalogueCrawl:
         self._most = most
         self._max_deletions = max_deletions
         self._concurrency = concurrency
-        self._containers = Containers(root=source_url)
+        self._containers = Containers(root=source_url, has_own_documents=False)
         self._end = CrawlEnd(self._containers)
         self._facts: dict[str, ListFacts] = {}
         self._found: dict[str, _Dataset] = {}
@@ -176,9 +176,8 @@ class CatalogueCrawl:
                 await self._read_again(url)
         missing = self._missing()
         answers = await self._ask_for(missing)
-        left_out = [one for one in missing if answers.get(one.url) is not ReadOutcome.GONE]
-        self._doubt(left_out)
-        self._prove(bool(left_out))
+        self._doubt(missing)
+        self._prove(bool(missing))
         self._hand_on()
         for url, outcome in answers.items():
             self._sink(Sighting(SeenRecord(url, outcome)), self._containers)
@@ -442,6 +441,7 @@ class CatalogueCrawl:
         return await ask_left_out(
             left_out,
             OwnDocuments(self._reader, self._containers.root, self._found).ask,
+            self._containers,
             concurrency=self._concurrency,
             most=self._max_deletions,
             listed=sorted(url for url in self._found if may_visit(url)),

@@ -132,6 +132,7 @@ class Crawl:
         self._answers |= await ask_left_out(
             left_out,
             self._ask_one,
+            self.containers,
             concurrency=self._options.concurrency,
             most=self._options.max_deletions,
             # If no listed record answers, nor do the missing ones say anything.

@@ -205,9 +205,10 @@ class Harvest:
         """Let what the last job noted about refused, absent and incomplete records be a day old."""
         extra = harvest_model.HarvestObjectExtra
         for row in model.Session.query(extra).filter(
-            extra.key.in_(("forbidden_since", "absent_since", "incomplete_since"))
+            extra.key.in_(("refusal", "absent_since", "incomplete_since"))
         ):
-            row.value = _a_day_earlier(row.value)
+            answer, _, since = row.value.rpartition(" ")
+            row.value = f"{answer} {_a_day_earlier(since)}".strip()
         for missing in model.Session.query(HarvestDocument).filter_by(url=MISSING):
             missing.outline = {
                 guid: _a_day_earlier(since) for guid, since in missing.outline.items()

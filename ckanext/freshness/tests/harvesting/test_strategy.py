@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from ckanext.freshness.harvesting.record import (
     Containers,
     KnownRecord,
     ReadOutcome,
+    Refusal,
     SeenRecord,
     guid_of,
 )
@@ -37,6 +40,15 @@ def dataset(name: object) -> str:
     return f"{ROOT}/dataset/{name}"
 
 
+def refused(answer: ReadOutcome | None, since: datetime | None) -> Refusal | None:
+    """Return how jobs have been refused a record since a moment; None without either."""
+    is_refusal = since is not None and answer in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE)
+    return Refusal(answer, since) if is_refusal else None  # type: ignore[arg-type]
+
+
+FORBIDDEN_A_DAY_AGO = Refusal(ReadOutcome.FORBIDDEN, A_DAY_AGO)
+
+
 def known(name: object, catalog: str = A, **fields: object) -> KnownRecord:
     url = dataset(name)
     return KnownRecord(url, guid_of(url, catalog), catalog, "hash", **fields)  # type: ignore[arg-type]
@@ -56,13 +68,19 @@ def decide(
     unreadable: tuple[str, ...] = (),
     unproved: tuple[str, ...] = (),
     limits: BrakeLimits = LIMITS,
-    **decided: object,
+    **more: Any,
 ) -> Deletions:
+    """Decide about records.
+
+    :param more: other arguments of deletions(), and ``has_own_documents`` and ``controls`` of the containers.
+    """
     containers = Containers(
         ROOT,
         {A, B},
         {url: "answers 503" for url in unreadable},
         {url: "its page 2 repeats page 1" for url in unproved},
+        has_own_documents=more.pop("has_own_documents", True),
+        controls=list(more.pop("controls", ())),
     )
     return deletions(
         current,
@@ -70,7 +88,7 @@ def decide(
         containers,
         now=NOW,
         limits=limits,
-        **decided,  # type: ignore[arg-type]
+        **more,
     )
 
 
@@ -212,10 +230,10 @@ LEFT_OUT = [
 """A whole list leaves a record out: its own URL decides."""
 
 
-def left_out(hours: float | None) -> KnownRecord:
-    """Return record 1, which a job some hours ago found left out, or refused."""
+def left_out(hours: float | None, answer: ReadOutcome | None) -> KnownRecord:
+    """Return record 1, which a job some hours ago found left out, with this answer."""
     since = None if hours is None else NOW - hours * HOUR
-    return known(1, absent_since=since, forbidden_since=since)
+    return known(1, absent_since=since, refusal=refused(answer, since))
 
 
 def fate(decided: Deletions) -> str:
@@ -230,13 +248,90 @@ def test_a_list_that_leaves_a_record_out(
     answer: ReadOutcome | None, hours: int | None, becomes: str
 ) -> None:
     found = [*HERE, *([] if answer is None else [seen(1, answer)])]
-    decided = decide([left_out(hours), *OTHERS], found)
+    decided = decide([left_out(hours, answer), *OTHERS], found)
     assert fate(decided) == becomes
     if becomes == "kept":
         since = NOW if hours is None else NOW - hours * HOUR
         one = decided.keep[0]
-        is_refused = answer is ReadOutcome.FORBIDDEN
-        assert (one.forbidden_since if is_refused else one.absent_since) == since
+        assert one.refusal == refused(answer, since)
+        assert one.refusal or one.absent_since == since
+
+
+NEVER_READ_THERE = [
+    # the answer of the record's own URL, hours since a job found the same, unproved, what becomes of it
+    (ReadOutcome.GONE, None, (), "kept"),
+    (ReadOutcome.GONE, 19, (), "kept"),
+    (ReadOutcome.GONE, 20, (), "deleted"),
+    (ReadOutcome.GONE, 23, (A,), "kept"),
+    (ReadOutcome.GONE, 24, (A,), "held"),
+    (ReadOutcome.FORBIDDEN, 23, (), "kept"),
+    (ReadOutcome.FORBIDDEN, 24, (), "deleted"),
+    (ReadOutcome.FORBIDDEN, 23, (A,), "kept"),
+    (ReadOutcome.FORBIDDEN, 24, (A,), "held"),
+    (ReadOutcome.FAILED, 1000, (A,), "kept"),
+    (None, 1000, (A,), "kept"),
+]
+"""Records were read from lists: their own URLs may never have led anywhere."""
+
+
+@pytest.mark.parametrize(("answer", "hours", "unproved", "becomes"), NEVER_READ_THERE)
+def test_a_url_at_which_no_job_has_read_the_record(
+    answer: ReadOutcome | None, hours: int | None, unproved: tuple[str, ...], becomes: str
+) -> None:
+    found = [*HERE, *([] if answer is None else [seen(1, answer)])]
+    record = left_out(hours, answer)
+    decided = decide([record, *OTHERS], found, (), unproved, has_own_documents=False)
+    assert fate(decided) == becomes
+    if answer is ReadOutcome.GONE:
+        # It answered with the record when its deletion was held: 404 now says that it is gone.
+        guids = [record.guid]
+        more = {"has_own_documents": False, "held": guids, "answered": guids}
+        decided = decide([record, *OTHERS], found, (), unproved, **more)
+        assert fate(decided) == "deleted"
+    decided = decide([record, *OTHERS], found, (B,), has_own_documents=False)
+    assert fate(decided) == "kept"
+
+
+@pytest.mark.parametrize(
+    ("answer", "becomes"),
+    [
+        (ReadOutcome.GONE, "deleted"),
+        (ReadOutcome.FORBIDDEN, "deleted"),
+        (ReadOutcome.PRESENT, "held"),
+        (ReadOutcome.FAILED, "held"),
+        (ReadOutcome.MALFORMED, "held"),
+        (None, "held"),
+    ],
+)
+def test_a_record_that_answered_and_is_gone_now_needs_no_approval(
+    answer: ReadOutcome | None, becomes: str
+) -> None:
+    """Only an answer of its own URL ends the hold, and not if the brake held the record, too."""
+    record = left_out(48, answer)
+    found = [*HERE, *([] if answer is None else [seen(1, answer)])]
+    first = decide([known(1), *OTHERS], [*HERE, seen(1, ReadOutcome.PRESENT)])
+    assert first.brake is not None and list(first.brake.answered) == [record.guid]
+    decided = decide(
+        [record, *OTHERS], found, **{"held": [record.guid], "answered": first.brake.answered}
+    )
+    assert fate(decided) == becomes
+    if decided.brake is not None:
+        assert list(decided.brake.answered) == [record.guid]
+    by_brake = decide([record, *OTHERS], found, **{"held": [record.guid]})
+    assert by_brake.brake is not None and not by_brake.brake.answered
+
+
+def test_the_brake_holds_records_that_answer_until_an_approval() -> None:
+    current = [known(number) for number in range(4)]
+    decided = decide(current, [seen(number, ReadOutcome.PRESENT) for number in range(4)])
+    assert decided.brake is not None and not decided.brake.answered
+
+
+def test_an_answer_of_the_record_itself_ends_its_absence() -> None:
+    current = [known(1, absent_since=A_DAY_AGO), *OTHERS]
+    for answer, since in ((ReadOutcome.PRESENT, None), (ReadOutcome.FAILED, A_DAY_AGO)):
+        decided = decide(current, [*HERE, seen(1, answer)], unproved=(A,))
+        assert [one.absent_since for one in decided.keep] == [since]
 
 
 @pytest.mark.parametrize(
@@ -352,7 +447,8 @@ def test_a_container_without_a_proof_shows_no_absence(
     container: str, found: SeenRecord | None, since: datetime | None, gone: bool
 ) -> None:
     """Whichever container it is: only the record's own URL can tell that it is gone."""
-    current = [known(1, absent_since=since, forbidden_since=since), *OTHERS]
+    refusal = refused(found.outcome if found else None, since)
+    current = [known(1, absent_since=since, refusal=refusal), *OTHERS]
     outcome = decide(current, [*HERE, *([found] if found else [])], unproved=(container,))
     assert deleted(outcome) == ({"1"} if gone else set())
 
@@ -386,30 +482,48 @@ def test_a_listed_catalog_that_answers_404_is_kept() -> None:
 def test_withdrawn_after_two_jobs_a_day_apart(
     since: datetime | None, gone: bool, answer: ReadOutcome
 ) -> None:
-    current = [known(1, forbidden_since=since), *OTHERS]
+    current = [known(1, refusal=refused(answer, since)), *OTHERS]
     outcome = decide(current, [*HERE, seen(1, answer, A)])
     assert deleted(outcome) == ({"1"} if gone else set())
     if not gone:
-        assert outcome.keep[0].forbidden_since == (since or NOW)
+        assert outcome.keep[0].refusal == Refusal(answer, since or NOW)
+
+
+@pytest.mark.parametrize("listed_in", [(A,), ()])
+@pytest.mark.parametrize(
+    ("before", "answer"),
+    [
+        (ReadOutcome.FORBIDDEN, ReadOutcome.GONE),
+        (ReadOutcome.GONE, ReadOutcome.FORBIDDEN),
+    ],
+)
+def test_another_refusal_begins_anew(
+    before: ReadOutcome, answer: ReadOutcome, listed_in: tuple[str, ...]
+) -> None:
+    current = [known(1, refusal=Refusal(before, A_DAY_AGO)), *OTHERS]
+    found = [*HERE, seen(1, answer, *listed_in)]
+    decided = decide(current, found, has_own_documents=False)
+    assert [one.refusal for one in decided.keep] == [Refusal(answer, NOW)]
+    assert Refusal.parse(str(Refusal(answer, NOW))) == Refusal(answer, NOW)
 
 
 @pytest.mark.parametrize("outcome", [ReadOutcome.FAILED, ReadOutcome.MALFORMED])
 def test_a_failure_is_no_second_refusal(outcome: ReadOutcome) -> None:
     """It neither withdraws a record that an earlier job was refused, nor begins the 24 hours anew."""
-    since = NOW - timedelta(days=30)
-    decided = decide([known(1, forbidden_since=since), *OTHERS], [*HERE, seen(1, outcome, A)])
+    before = Refusal(ReadOutcome.FORBIDDEN, NOW - timedelta(days=30))
+    decided = decide([known(1, refusal=before), *OTHERS], [*HERE, seen(1, outcome, A)])
     assert not decided.delete
-    assert [one.forbidden_since for one in decided.keep] == [since]
+    assert [one.refusal for one in decided.keep] == [before]
 
 
 @pytest.mark.parametrize("unproved", [(), (A,)])
 def test_an_answer_ends_the_refusal_of_a_record_that_no_list_has(unproved: tuple[str, ...]) -> None:
-    since = NOW - timedelta(days=30)
-    for answer, kept in ((ReadOutcome.PRESENT, None), (ReadOutcome.FAILED, since), (None, since)):
+    before = Refusal(ReadOutcome.FORBIDDEN, NOW - timedelta(days=30))
+    for answer, kept in ((ReadOutcome.PRESENT, None), (ReadOutcome.FAILED, before), (None, before)):
         found = [*HERE, *([] if answer is None else [seen(1, answer)])]
         limits = BrakeLimits(absent_for=timedelta(days=9), delete_unlisted=True)
-        decided = decide([known(1, forbidden_since=since), *OTHERS], found, (), unproved, limits)
-        assert [one.forbidden_since for one in decided.keep] == [kept], answer
+        decided = decide([known(1, refusal=before), *OTHERS], found, (), unproved, limits)
+        assert [one.refusal for one in decided.keep] == [kept], answer
 
 
 @pytest.mark.parametrize(
@@ -424,7 +538,7 @@ def test_an_answer_ends_the_refusal_of_a_record_that_no_list_has(unproved: tuple
 def test_a_record_whose_url_is_unsure_goes_only_if_a_container_lists_it(
     found: SeenRecord | None, gone: bool
 ) -> None:
-    current = [known(1, recognised=False, forbidden_since=A_DAY_AGO), *OTHERS]
+    current = [known(1, recognised=False, refusal=Refusal(ReadOutcome.GONE, A_DAY_AGO)), *OTHERS]
     decided = decide(current, [*HERE, *([found] if found else [])])
     assert deleted(decided) == ({"1"} if gone else set())
 
@@ -434,19 +548,36 @@ def test_a_record_whose_url_is_unsure_goes_only_if_a_container_lists_it(
     [(1, 1, False), (2, 1, True), (2, 2, False), (3, 2, True), (1, 0, True)],
 )
 def test_a_wall_is_no_withdrawal(forbidden: int, readable: int, wall: bool) -> None:
-    current = [known(number, forbidden_since=A_DAY_AGO) for number in range(forbidden + readable)]
+    current = [known(number, refusal=FORBIDDEN_A_DAY_AGO) for number in range(forbidden + readable)]
     found = [
         *(seen(number, ReadOutcome.FORBIDDEN, A) for number in range(forbidden)),
         *present(*range(forbidden, forbidden + readable)),
     ]
     current += [known(number, B) for number in range(100, 140)]
-    outcome = decide(current, [*found, *present(*range(100, 140), catalog=B)])
+    found += present(*range(100, 140), catalog=B)
+    outcome = decide(current, found)
     assert len(outcome.delete) == (0 if wall else forbidden)
+    # An editor decides, from 24 hours on.
+    assert len(outcome.brake.held if outcome.brake else ()) == (forbidden if wall else 0)
+    released = [one.guid for one in current[:forbidden]]
+    assert len(decide(current, found, released=released).delete) == forbidden
+    current = [replace(one, refusal=None) for one in current]
+    outcome = decide(current, found)
+    assert not outcome.delete and outcome.brake is None
+
+
+@pytest.mark.parametrize(("refusing", "becomes"), [(0, "deleted"), (1, "deleted"), (2, "held")])
+def test_a_wall_before_all_own_urls(refusing: int, becomes: str) -> None:
+    """Listed records that were not read at their own URLs tell of it."""
+    controls = (*[ReadOutcome.FORBIDDEN] * refusing, *[ReadOutcome.PRESENT] * (3 - refusing))
+    current = [known(1, refusal=FORBIDDEN_A_DAY_AGO), *OTHERS]
+    decided = decide(current, [*HERE, seen(1, ReadOutcome.FORBIDDEN)], controls=controls)
+    assert fate(decided) == becomes
 
 
 def test_drafts_that_never_were_ours_say_nothing_of_a_wall() -> None:
     drafts = [seen(f"draft{number}", ReadOutcome.FORBIDDEN, A) for number in range(9)]
-    current = [known(1, forbidden_since=A_DAY_AGO), known(2), known(3)]
+    current = [known(1, refusal=FORBIDDEN_A_DAY_AGO), known(2), known(3)]
     found = [seen(1, ReadOutcome.FORBIDDEN, A), *present(2, 3), *drafts]
     assert deleted(decide(current, found)) == {"1"}
 
@@ -457,7 +588,7 @@ def test_new_readable_records_count_against_a_wall() -> None:
         *present(*range(10, 15)),
         *present(2, 3, catalog=B),
     ]
-    current = [known(1, forbidden_since=A_DAY_AGO), known(2, B), known(3, B)]
+    current = [known(1, refusal=FORBIDDEN_A_DAY_AGO), known(2, B), known(3, B)]
     assert deleted(decide(current, found)) == {"1"}
 
 

@@ -195,6 +195,7 @@ class Site:
         self.memory = Memory()
         self.known: dict[str, KnownRecord] = {}
         self.held: dict[str, bool] = {}
+        self.answered: set[str] = set()
         self._earlier: dict[str, int] = {}
         """Ids of packages by every URL that a record of theirs has had."""
 
@@ -249,6 +250,7 @@ class Site:
             limits=self.brake,
             released=[guid for guid, is_released in self.held.items() if is_released],
             held=[guid for guid, is_released in self.held.items() if not is_released],
+            answered=[guid for guid in self.answered if not self.held[guid]],
             tell=tell,
         )
         for change in job.changes.values():
@@ -260,12 +262,12 @@ class Site:
                 )
         for known in job.answering:
             self.known[known.url] = dataclasses.replace(
-                self.known[known.url], forbidden_since=None, absent_since=None
+                self.known[known.url], refusal=None, absent_since=None
             )
         for absent in job.absent:
             self.known[absent.known.url] = dataclasses.replace(
                 absent.known,
-                forbidden_since=absent.forbidden_since,
+                refusal=absent.refusal,
                 absent_since=absent.absent_since,
                 subject=absent.listed_as or absent.known.subject,
             )
@@ -275,6 +277,7 @@ class Site:
             absent.known.guid: not absent.delete and absent.known.guid in released
             for absent in (job.brake.held if job.brake else ())
         }
+        self.answered = set(job.brake.answered if job.brake else ())
         self.memory.finish(forget_others=job.survey.crawled.is_whole)
         return job
 
