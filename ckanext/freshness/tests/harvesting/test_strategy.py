@@ -285,7 +285,7 @@ def test_a_url_at_which_no_job_has_read_the_record(
     if answer is ReadOutcome.GONE:
         # It answered with the record when its deletion was held: 404 now says that it is gone.
         guids = [record.guid]
-        more = {"has_own_documents": False, "held": guids, "answered": guids}
+        more: dict[str, Any] = {"has_own_documents": False, "held": guids, "answered": guids}
         decided = decide([record, *OTHERS], found, (), unproved, **more)
         assert fate(decided) == "deleted"
     decided = decide([record, *OTHERS], found, (B,), has_own_documents=False)
@@ -311,13 +311,11 @@ def test_a_record_that_answered_and_is_gone_now_needs_no_approval(
     found = [*HERE, *([] if answer is None else [seen(1, answer)])]
     first = decide([known(1), *OTHERS], [*HERE, seen(1, ReadOutcome.PRESENT)])
     assert first.brake is not None and list(first.brake.answered) == [record.guid]
-    decided = decide(
-        [record, *OTHERS], found, **{"held": [record.guid], "answered": first.brake.answered}
-    )
+    decided = decide([record, *OTHERS], found, held=[record.guid], answered=first.brake.answered)
     assert fate(decided) == becomes
     if decided.brake is not None:
         assert list(decided.brake.answered) == [record.guid]
-    by_brake = decide([record, *OTHERS], found, **{"held": [record.guid]})
+    by_brake = decide([record, *OTHERS], found, held=[record.guid])
     assert by_brake.brake is not None and not by_brake.brake.answered
 
 

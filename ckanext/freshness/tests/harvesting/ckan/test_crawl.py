@@ -124,7 +124,7 @@ def test_a_portal_that_shows_no_dataset_confirms_no_absence(
     portal.unindexed = {any_id(portal)}
     portal.faults[lambda request: "package_show" in request.target] = faults.Status(code=code)
     second = Crawled(portal, first)
-    assert not second.deleted() and "a dataset that it lists" in second.errors
+    assert not second.deleted() and "none of the datasets that it lists" in second.errors
 
 
 @pytest.mark.parametrize("code", [403, 404, 500])

@@ -197,11 +197,11 @@ class Evidence:
 class History:
     """What earlier gathers found, by identity.
 
-    :ivar refused: since when records have answered 401, 403, 404 or 410
+    :ivar refused: whether records last answered 401 or 403, or else 404 or 410, and since when
     :ivar left_out: since when lists that were read whole have left records out
     """
 
-    refused: dict[str, datetime] = dataclasses.field(default_factory=dict)
+    refused: dict[str, tuple[bool, datetime]] = dataclasses.field(default_factory=dict)
     left_out: dict[str, datetime] = dataclasses.field(default_factory=dict)
 
     def note(self, evidence: Evidence, known: Collection[str], now: datetime) -> None:
@@ -212,7 +212,9 @@ class History:
         for one in known:
             status = evidence.status(one)
             if status in (401, 403, 404, 410):
-                self.refused.setdefault(one, now)
+                is_forbidden = status in (401, 403)
+                if one not in self.refused or self.refused[one][0] != is_forbidden:
+                    self.refused[one] = is_forbidden, now
             elif status == 200:
                 self.refused.pop(one, None)
             if evidence.listed_nowhere(one, known):
@@ -222,7 +224,8 @@ class History:
 
     def was_refused_long(self, dataset: str, now: datetime) -> bool:
         """Return whether a dataset has been refused for a day."""
-        return now - self.refused.get(dataset, now) >= WITHDRAWN_AFTER
+        _, since = self.refused.get(dataset, (False, now))
+        return now - since >= WITHDRAWN_AFTER
 
     def was_left_out_long(self, dataset: str, now: datetime) -> bool:
         """Return whether lists have left a dataset out for 20 hours."""
@@ -255,7 +258,7 @@ def proof(
         return "no container lists it, and an editor released it"
     if status in (401, 403):
         neighbours = [one for one, its_catalog in known.items() if its_catalog == catalog]
-        if len(evidence.refused(neighbours)) * 2 > len(neighbours):
+        if len(evidence.refused(neighbours)) * 2 > len(neighbours) and not is_released:
             return None
         is_proved = history.was_refused_long(dataset, now)
         return "it has been refused for a day" if is_proved else None

@@ -171,3 +171,76 @@ def test_an_unlisted_dataset_whose_document_lost_its_type_is_held(
     for day in range(2):
         job = site.job(NOW + day * DAY)
         assert job.of(RecordClass.DELETED) == set() and job.brake is not None
+
+
+ANSWERS_OF_A_LISTED_RECORD = [
+    # its answers in jobs a day apart, and whether the last of these jobs deletes it
+    ((403, 403), True),
+    ((404, 404), True),
+    ((403, 500, 403), True),
+    ((403, 404), False),
+    ((404, 403), False),
+    ((403, 500, 404), False),
+    ((404, 500, 403), False),
+    ((403, 404, 404), True),
+    ((403, 404, 403), False),
+    ((403, 200, 403), False),
+    ((404, 200, 404), False),
+]
+
+
+@pytest.mark.parametrize(("statuses", "gone"), ANSWERS_OF_A_LISTED_RECORD)
+def test_two_refusals_are_the_same_only_if_their_answers_are(
+    fdp: FdpServer, statuses: tuple[int, ...], gone: bool
+) -> None:
+    site, _, records = harvested(fdp, 8)
+    for day, status in enumerate(statuses):
+        fdp.faults.clear()
+        if status != 200:
+            fdp.faults[records[3].path] = faults.Status(status)
+        job = site.job(NOW + day * DAY)
+    assert job.of(RecordClass.DELETED) == (urls(fdp, records[3]) if gone else set())
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_the_only_dataset_of_a_catalog_is_withdrawn(fdp: FdpServer, is_listed: bool) -> None:
+    """All of its records answer 403: an editor decides after a day, and nobody else."""
+    site, catalogs, records = harvested(fdp, 20, 1)
+    if not is_listed:
+        fdp.unlist(records[-1], catalogs[1])
+    fdp.faults[records[-1].path] = faults.Status(403)
+    assert site.job().brake is None
+    for day in range(1, 4):
+        job = site.job(NOW + day * DAY)
+        assert job.of(RecordClass.DELETED) == set() and job.brake is not None
+    site.release()
+    assert site.job(NOW + 4 * DAY).of(RecordClass.DELETED) == urls(fdp, records[-1])
+
+
+def test_a_held_record_that_is_gone_leaves_the_hold(fdp: FdpServer) -> None:
+    site, catalogs, records = harvested(fdp, 20)
+    fdp.unlist(records[3], catalogs[0])
+    assert site.job().brake is not None
+    fdp.vanish(records[3])
+    assert site.job().of(RecordClass.DELETED) == urls(fdp, records[3]) and not site.held
+
+
+def test_an_answer_while_a_list_is_unread_ends_an_absence(fdp: FdpServer) -> None:
+    site, catalogs, records = harvested(fdp, 20, 2)
+    fdp.unlist(records[3], catalogs[0])
+    for day, (record, catalog) in enumerate(((500, 200), (200, 500), (500, 200))):
+        fdp.faults.clear()
+        for place, status in ((records[3], record), (catalogs[1], catalog)):
+            if status != 200:
+                fdp.faults[place.path] = faults.Status(status)
+        job = site.job(NOW + day * DAY)
+    assert job.of(RecordClass.DELETED) == set()
+
+
+def test_no_deletions_without_an_approval_ask_for_nothing(fdp: FdpServer) -> None:
+    site, catalogs, records = harvested(fdp, 8)
+    site.options = {"max_deletions": 0}
+    fdp.unlist(records[3], catalogs[0])
+    fdp.reset()
+    site.job()
+    assert records[3].path not in [one.request.target for one in fdp.answers]

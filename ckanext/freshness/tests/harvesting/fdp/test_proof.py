@@ -343,13 +343,8 @@ class Machine(RuleBasedStateMachine):
         status = evidence.status(own)
         if status in (404, 410):
             return False
-        if status in (401, 403):
-            neighbours = [
-                name for name in known if self._identity(known[name].catalog_url) == catalog
-            ]
-            is_refusing = len(evidence.refused(neighbours)) * 2 > len(neighbours)
-            if is_refusing or end.listing(own):
-                return is_refusing
+        if status in (401, 403) and end.listing(own):
+            return False
         states_no_lists = not self.server.layout.containers and any(
             not any(container.record.listing(kind) for kind in Kind)
             for container in end.containers.values()
