@@ -14,7 +14,7 @@ PURE = (
     *("aging", "checking", "copies", "reporting", "sandbox", "web"),
     "mails/test_addresses.py",
     *("harvesting/fdp/test_documents.py", "harvesting/rdf/test_mapping.py"),
-    *("harvesting/rdf/test_nothing_lost.py", "harvesting/rdf/test_mapping_values.py"),
+    "harvesting/rdf/test_nothing_lost.py",
     *("harvesting/rdf/test_document_text.py", "harvesting/fdp/test_proof.py"),
     *("harvesting/rdf/test_triples.py", "harvesting/packages/test_package_merge.py"),
     *("harvesting/packages/test_schema_fields.py", "harvesting/test_strategy.py"),

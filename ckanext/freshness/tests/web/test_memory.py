@@ -120,8 +120,8 @@ def test_the_worst_answers_at_once(form: str) -> None:
     found = json.loads(done.stdout)
     assert found["growth"] < most
     assert found["seconds"] < 10
-    # Each answer of brotli looks back at 16 MiB.
+    # Each answer of brotli looks back at 16 MiB. On a busy machine some end before others begin.
     has_room = 256 // 16 if form == "brotli" else count
-    assert found["results"].get("read") == has_room
+    assert found["results"].get("read", 0) >= has_room
     assert sum(found["results"].values()) == count
     assert found["results"].keys() <= {"read", FailureReason.NO_ROOM.value}
