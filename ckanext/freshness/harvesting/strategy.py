@@ -125,25 +125,24 @@ class ResourceFate:
     """The decision about the resource of a distribution, or about a service, that this job could not read."""
 
     stays: bool
-    since: datetime | None = None
-    """Keep this for the next job, as the ``since`` of the next call."""
+    refusal: Refusal | None = None
+    """Keep this for the next job, as the ``refusal`` of the next call."""
 
 
 def fate_of_distribution(
-    *, listed: bool, outcome: ReadOutcome | None, since: datetime | None, now: datetime
+    *, listed: bool, outcome: ReadOutcome | None, refusal: Refusal | None, now: datetime
 ) -> ResourceFate:
     """Decide whether a resource stays whose distribution an earlier job read, but not this one.
 
     :param listed: its dataset lists the distribution, or the dataset's list was not read completely.
     :param outcome: the result of the attempt to read it; None if there was no attempt.
-    :param since: the ``since`` that the previous job kept.
+    :param refusal: what the previous job kept.
     """
     if not listed:
         return ResourceFate(stays=False)
-    if outcome not in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
-        return ResourceFate(stays=True, since=since)
-    first = since or now
-    return ResourceFate(stays=now - first < WITHDRAWN_AFTER, since=first)
+    refusal = _refusal(refusal, outcome, now)
+    is_gone = refusal is not None and outcome is refusal.answer and _is_late(refusal, now)
+    return ResourceFate(stays=not is_gone, refusal=refusal)
 
 
 # Deletions
@@ -361,7 +360,7 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
     is_listed = _is_listed(seen)
     if seen is not None and is_listed and seen.outcome is ReadOutcome.PRESENT:
         return None
-    refusal = _refusal(known, _answer(seen), crawl.now)
+    refusal = _refusal(known.refusal, _answer(seen), crawl.now)
     if not known.recognised and not is_listed:
         reason = HarvestMessage(
             f"kept: another harvester called it {known.guid!r}, which names no record of this source; "
@@ -387,13 +386,12 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
 _NOT_READ = "kept: listed, but could not be read", MessageCode.NOT_READ
 
 
-def _refusal(known: KnownRecord, answer: ReadOutcome | None, now: datetime) -> Refusal | None:
-    """Return how a record has been refused, with what its own URL answered now.
+def _refusal(before: Refusal | None, answer: ReadOutcome | None, now: datetime) -> Refusal | None:
+    """Return how a record or distribution has been refused, with what its own URL answered now.
 
     If it answers with the record, it is refused no longer, wherever it is listed. A failure neither ends a
     refusal nor begins it anew; another refusal does.
     """
-    before = known.refusal
     if answer is ReadOutcome.PRESENT:
         return None
     if answer not in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
@@ -421,7 +419,7 @@ def _decide_unlisted(
     if container is not None:
         words = f"not listed any more, but {container} could not be read whole and may list it"
         # If its URL may always have answered so, and the list is never proved, only an editor can decide.
-        is_late = refused is not None and _is_late(refused, crawl)
+        is_late = refused is not None and _is_late(refused, crawl.now)
         words = words if is_late else f"kept: {words}"
         reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED, container=container)
         return AbsentRecord(known, is_late, reason, refusal, needs_approval=is_late)
@@ -493,9 +491,9 @@ def _is_listed(seen: SeenRecord | None) -> bool:
     return seen is not None and bool(seen.listed_in)
 
 
-def _is_late(refusal: Refusal, crawl: _Crawl) -> bool:
+def _is_late(refusal: Refusal, now: datetime) -> bool:
     """Return whether jobs have got a refusal for long enough."""
-    return crawl.now - refusal.since >= WITHDRAWN_AFTER
+    return now - refusal.since >= WITHDRAWN_AFTER
 
 
 def _decide_refused(known: KnownRecord, refusal: Refusal, crawl: _Crawl) -> AbsentRecord:
@@ -519,7 +517,7 @@ def _decide_refused(known: KnownRecord, refusal: Refusal, crawl: _Crawl) -> Abse
         late = words, MessageCode.GONE
         early = "kept: it answers 404 or 410, but is still listed", MessageCode.STILL_LISTED
         then = "gone"
-    if _is_late(refusal, crawl):
+    if _is_late(refusal, crawl.now):
         return AbsentRecord(known, True, HarvestMessage(*late), refusal, needs_approval=is_wall)
     words, code = early
     until = utc_words(refusal.since + WITHDRAWN_AFTER)

@@ -27,6 +27,7 @@ from ..record import (
     CurrentRecords,
     KnownRecord,
     ReadOutcome,
+    Refusal,
     SeenRecord,
     Sighting,
     loose_spelling,
@@ -45,8 +46,8 @@ _REFUSALS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 class LostDistribution:
     """Facts about a distribution that was not read as usual."""
 
-    since: str | None = None
-    """When a job first received 401, 403, 404 or 410 for it. None if no job did."""
+    refusal: str | None = None
+    """Since when it has answered 401 or 403, or 404 or 410: a text of :class:`..record.Refusal`."""
     listed_as: str | None = None
     """The URL that its dataset names, if the distribution's own document names another."""
 
@@ -321,32 +322,32 @@ class _Dataset:
             fate = fate_of_distribution(
                 listed=True,
                 outcome=failure.outcome if failure else None,
-                since=datetime.fromisoformat(lost.since) if lost.since else None,
+                refusal=Refusal.parse(lost.refusal) if lost.refusal else None,
                 now=self._datasets.now,
             )
             kept[uri] = resource if fate.stays else None
-            since = fate.since.isoformat() if fate.since else None
-            remembered = replace(lost, since=since)
+            remembered = replace(lost, refusal=str(fate.refusal) if fate.refusal else None)
             if fate.stays and remembered != LostDistribution():
                 self._remembered[uri] = remembered
-            warnings.append(_warning(uri, failure, fate.stays, fate.since))
+            warnings.append(_warning(uri, failure, fate.stays, fate.refusal))
         return kept
 
 
 def _warning(
-    uri: str, failure: UnreadableDocument | None, stays: bool, since: datetime | None
+    uri: str, failure: UnreadableDocument | None, stays: bool, refusal: Refusal | None
 ) -> str:
     """Return the warning about a distribution that could not be read and its resource.
 
-    :param since: when a job first found that the distribution is forbidden or gone.
+    :param refusal: since when jobs have found that the distribution is forbidden or gone.
     """
     reason = failure.reason if failure else "this source may not request its host"
     where = f" ({display_url(failure.url)})" if failure and failure.url != uri else ""
     words = f"distribution {display_url(uri)}: {reason}{where}; "
     if not stays:
-        first = utc_words(since) if since else "an earlier job"
+        first = utc_words(refusal.since) if refusal else "an earlier job"
         return f"{words}its resource is removed: this is so since {first}"
     words += "its resource stays as it is"
-    if since is None:
+    if refusal is None:
         return words
-    return f"{words}, and is removed if a job finds the same 24 hours after {utc_words(since)}"
+    first = utc_words(refusal.since)
+    return f"{words}, and is removed if a job finds the same 24 hours after {first}"

@@ -166,9 +166,31 @@ DISTRIBUTIONS = [
 def test_the_resource_of_a_distribution_that_cannot_be_read(
     listed: bool, outcome: ReadOutcome | None, hours: int | None, stays: bool, since: int | None
 ) -> None:
-    before = None if hours is None else NOW - hours * HOUR
-    fate = fate_of_distribution(listed=listed, outcome=outcome, since=before, now=NOW)
-    assert fate == ResourceFate(stays, None if since is None else NOW - since * HOUR)
+    before = None if hours is None or outcome is None else Refusal(outcome, NOW - hours * HOUR)
+    fate = fate_of_distribution(listed=listed, outcome=outcome, refusal=before, now=NOW)
+    after = None if since is None or outcome is None else Refusal(outcome, NOW - since * HOUR)
+    assert fate == ResourceFate(stays, after)
+
+
+FORBIDDEN, GONE = ReadOutcome.FORBIDDEN, ReadOutcome.GONE
+
+
+@pytest.mark.parametrize(
+    ("before", "outcome", "after"),
+    [
+        (FORBIDDEN, GONE, Refusal(GONE, NOW)),
+        (GONE, FORBIDDEN, Refusal(FORBIDDEN, NOW)),
+        (GONE, ReadOutcome.FAILED, Refusal(GONE, A_DAY_AGO)),
+        (GONE, ReadOutcome.MALFORMED, Refusal(GONE, A_DAY_AGO)),
+        (GONE, None, Refusal(GONE, A_DAY_AGO)),
+    ],
+)
+def test_a_distribution_goes_only_if_two_jobs_get_the_same_refusal(
+    before: ReadOutcome, outcome: ReadOutcome | None, after: Refusal
+) -> None:
+    refusal = Refusal(before, A_DAY_AGO)
+    fate = fate_of_distribution(listed=True, outcome=outcome, refusal=refusal, now=NOW)
+    assert fate == ResourceFate(True, after)
 
 
 OTHERS = [known(name) for name in "opqrstu"]
