@@ -26,6 +26,7 @@ from .aging.evidence import Evidence
 from .aging.vocabularies import term_lists
 from .ckan_adapter.core import NAMES, scheming_schema, unified_resource_format
 from .dates import iso_date
+from .harvesting.legal_values import EMPTY, json_list
 from .harvesting.record import is_web_url
 
 NAME = "freshness"
@@ -105,7 +106,6 @@ _LABELS = (
 )
 """Properties that name a node without an IRI, the best first."""
 _INTERNAL = frozenset({"distribution_ref", "access_service_ref"})
-_EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 _MEDIA_TYPE = re.compile(
     r"(?:https?://(?:[\w.]*iana\.org/assignments/media-types|inspire\.ec\.europa\.eu/media-types"
@@ -167,7 +167,7 @@ class FreshnessProfile(RDFProfile):
             dataset_dict.setdefault("version", version)
         for key in extras.keys() & dataset_dict.keys():
             # ckanext-dcat reads dct:hasVersion and dcat:hasVersion under one key, in two places.
-            earlier = _json_list(str(extras.pop(key)))
+            earlier = json_list(str(extras.pop(key)))
             if earlier and isinstance(dataset_dict[key], list):
                 dataset_dict[key] = [*dict.fromkeys([*dataset_dict[key], *earlier])]
         known = {**extras, **dataset_dict}
@@ -213,7 +213,7 @@ class FreshnessProfile(RDFProfile):
         self, node: Node, keys: dict[str, URIRef], known: dict[str, Any]
     ) -> dict[str, str | list[str]]:
         """Return the values that no earlier profile has read: a text, or a list of several."""
-        found = {key: self._texts(node, keys[key]) for key in keys if known.get(key) in _EMPTY}
+        found = {key: self._texts(node, keys[key]) for key in keys if known.get(key) in EMPTY}
         return {
             key: texts[0] if len(texts) == 1 and key in _SINGLE else texts
             for key, texts in found.items()
@@ -276,14 +276,14 @@ class FreshnessProfile(RDFProfile):
                 for key, one in value.items()
                 if key not in _INTERNAL
             }
-            return {key: one for key, one in items.items() if one not in _EMPTY}
+            return {key: one for key, one in items.items() if one not in EMPTY}
         if isinstance(value, list):
-            kept = [one for one in map(self._tidy, value) if one not in _EMPTY]
+            kept = [one for one in map(self._tidy, value) if one not in EMPTY]
             return sorted(kept, key=lambda one: json.dumps(one, sort_keys=True))
         if not isinstance(value, str):
             return value
         if value.startswith("["):
-            opened = _json_list(value)
+            opened = json_list(value)
             if opened is not None:
                 kept = self._tidy(opened)
                 return json.dumps(kept, ensure_ascii=False) if kept else ""
@@ -295,9 +295,9 @@ class FreshnessProfile(RDFProfile):
         """Write the properties that this profile reads, unless an earlier profile has written them."""
         for key, predicate in keys.items():
             value = stated.get(key)
-            if value in _EMPTY or (node, predicate, None) in self.g:
+            if value in EMPTY or (node, predicate, None) in self.g:
                 continue
-            values = value if isinstance(value, list) else _json_list(str(value)) or [value]
+            values = value if isinstance(value, list) else json_list(str(value)) or [value]
             for text in (str(one) for one in values if not isinstance(one, dict)):
                 if is_web_url(text):
                     self.g.add((node, predicate, URIRef(text)))
@@ -330,16 +330,6 @@ class FreshnessProfile(RDFProfile):
         # An IRI that the publisher has chosen is at least as exact.
         if not isinstance(given, URIRef) and (name := _code(given, extras.get(NAMES.frequency))):
             self.g.set((dataset_ref, DCTERMS.accrualPeriodicity, URIRef(_AUTHORITY + name)))
-
-
-def _json_list(text: str) -> list[Any] | None:
-    """Return the list that ckanext-dcat wrote as JSON; None for any other text."""
-    try:
-        items = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    is_plain = isinstance(items, list) and all(isinstance(one, str | dict) for one in items)
-    return items if is_plain else None
 
 
 def _code(given: Any, days: str | None) -> str | None:

@@ -219,6 +219,16 @@ def json_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
+def json_list(text: str) -> list[Any] | None:
+    """Return the list of texts or dictionaries that a profile wrote as JSON; None for any other text."""
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    is_plain = isinstance(items, list) and all(isinstance(one, str | dict) for one in items)
+    return items if is_plain else None
+
+
 def stored_bytes(value: Any) -> int:
     """Return how many bytes a value takes in Solr.
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .legal_values import EMPTY
 from .packages.merge import former
 from .record import Record
 
@@ -16,7 +17,6 @@ MOST = 20
 
 _NAMES = ("name", "title", "fn", "label", "prefLabel", "notation", "uri", "url", "email", "text")
 """Keys of a structure that can name it, the most telling first."""
-_EMPTY: tuple[Any, ...] = (None, "", [], {})
 _IDENTIFIERS = frozenset({"uri", "identifier", "modified", "issued"})
 """Keys whose change alone says nothing about a resource."""
 
@@ -138,7 +138,7 @@ def _lacks(now: Any, before: Any) -> bool:
         return len(values) < len(before) or any(
             all(_lacks(value, old) for value in values) for old in before
         )
-    return before not in _EMPTY and now in _EMPTY
+    return before not in EMPTY and now in EMPTY
 
 
 def _name(resource: Mapping[str, Any]) -> str:
@@ -152,7 +152,7 @@ def _texts(value: Any) -> list[str]:
 
 def _text(value: Any) -> str | None:
     """Return a value in a few words; None if it is empty."""
-    if value in _EMPTY:
+    if value in EMPTY:
         return None
     if isinstance(value, Mapping):
         found = next((value[key] for key in _NAMES if value.get(key)), None)

@@ -343,11 +343,11 @@ async def ask_left_out(
     controls = listed[:: max(1, len(listed) // _CONTROLS)][:_CONTROLS]
     await for_each(concurrency, note, [*controls, *(known.url for known in left_out)])
     containers.controls.extend(answers[url] for url in controls)
-    found = {known.url: answers[known.url] for known in left_out}
-    if ReadOutcome.GONE in containers.controls:
-        gone = {url for url, outcome in found.items() if outcome is ReadOutcome.GONE}
-        found |= dict.fromkeys(gone, ReadOutcome.FAILED)
-    return found
+    meaningless = {ReadOutcome.GONE}.intersection(containers.controls)
+    return {
+        known.url: ReadOutcome.FAILED if answers[known.url] in meaningless else answers[known.url]
+        for known in left_out
+    }
 
 
 def salt_of(config: SourceConfig, *more: object) -> str:

@@ -530,8 +530,9 @@ def _refusing_catalogs(
 ) -> set[str | None]:
     """Return the catalogs with more than half of their records answering 401 or 403.
 
-    If more than half of the controls answer so, it is each catalog that has such a record (see
-    :attr:`.record.Containers.controls`).
+    If more than half of the listed records that were asked answer so (:attr:`.record.Containers.controls`), one
+    such record is enough for its catalog.
+
     Only records that are current or can be read now count. Drafts that were never readable prove nothing about
     the server.
     """

@@ -16,6 +16,7 @@ from urllib.parse import urljoin
 from uuid import UUID
 
 from ...ckan_adapter.core import NAMES, munge_tag
+from ..legal_values import EMPTY
 from ..packages.layout import RESERVED_KEYS, RESERVED_RESOURCE_KEYS
 from ..record import Record
 from .api import dictionaries, id_of, pairs, text_of
@@ -94,7 +95,7 @@ def dataset(raw: Mapping[str, Any], options: MappingOptions) -> Record:
     raw = _with_plain_texts(raw, options.language)
     fields: dict[str, Any] = {}
     for key, value in [*raw.items(), *pairs(raw.get("extras"))]:
-        if not _is_of_site(key, SITE_KEYS) and value not in (None, "", [], {}):
+        if not _is_of_site(key, SITE_KEYS) and value not in EMPTY:
             fields.setdefault(key, value)
     fields["title"] = text_of(raw.get("title")) or name
     if (created := text_of(raw.get("metadata_created"))) is not None:
@@ -184,7 +185,7 @@ def _resource(raw: Mapping[str, Any], options: MappingOptions) -> dict[str, Any]
     found = {
         key: value
         for key, value in _with_plain_texts(raw, options.language).items()
-        if not _is_of_site(key, SITE_RESOURCE_KEYS) and value not in (None, "", [], {})
+        if not _is_of_site(key, SITE_RESOURCE_KEYS) and value not in EMPTY
     }
     url = text_of(raw.get("url"))
     if url is not None:

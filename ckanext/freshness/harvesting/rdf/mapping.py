@@ -7,7 +7,6 @@ one order for the same triples, whatever the names of blank nodes. The last prof
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from rdflib import FOAF, RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ...ckan_adapter.core import scheming_schema
-from ..legal_values import BIGGEST_INTEGER, clean_all, is_email
+from ..legal_values import BIGGEST_INTEGER, EMPTY, clean_all, is_email, json_list
 from ..messages import HarvestMessage, MessageCode
 from ..record import Record, resource_order
 from .parsing import DCAT, HEALTHDCATAP, LOCN, VCARD, DocumentError, present_url
@@ -292,13 +291,13 @@ def _record(package: Mapping[str, Any]) -> Record:
             # A multilingual schema has the texts of all languages under the plain key.
             fields[f"{key}_translated"] = value
             fields.setdefault(key, next(filter(None, value.values()), ""))
-        elif value not in _EMPTY:
+        elif value not in EMPTY:
             fields[key] = _opened(value)
     resources = [
         {
             key: _opened(value)
             for key, value in resource.items()
-            if key != "distribution_ref" and value not in _EMPTY
+            if key != "distribution_ref" and value not in EMPTY
         }
         for resource in package.get("resources", ())
     ]
@@ -308,15 +307,11 @@ def _record(package: Mapping[str, Any]) -> Record:
 
 
 _APART = frozenset({"extras", "tags", "resources"})
-_EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 def _opened(value: Any) -> Any:
     """Parse a JSON list that ckanext-dcat wrote as text; return anything else, as GeoJSON, unchanged."""
     if not isinstance(value, str) or not value.startswith("["):
         return value
-    try:
-        items = json.loads(value)
-    except (ValueError, RecursionError):
-        return value
-    return items if all(isinstance(item, (str, dict)) for item in items) else value
+    items = json_list(value)
+    return value if items is None else items
