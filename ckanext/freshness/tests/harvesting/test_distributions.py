@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from ckan.tests import factories
 
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.harvesting.record import Refusal
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
@@ -24,8 +26,8 @@ def a_day_passes() -> None:
     for row in model.Session.query(extra).filter_by(key="memory"):
         remembered = json.loads(row.value)
         for one in remembered["distributions"].values():
-            since = datetime.fromisoformat(one["since"]) - timedelta(hours=24)
-            one["since"] = since.isoformat()
+            refusal = Refusal.parse(one["refusal"])
+            one["refusal"] = str(replace(refusal, since=refusal.since - timedelta(hours=24)))
         row.value = json.dumps(remembered)
     model.Session.commit()
 
