@@ -16,11 +16,11 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import EXTRA
 from ..model import HarvestReport
+from ..web.urls import loose_spelling
 from . import known_records
 from .legal_values import clean_all
 from .messages import HarvestMessage, MessageCode, code_of, from_column, to_column
 from .object_writer import ObjectWriter
-from .record import loose_spelling
 from .sources import our_names
 from .survey import Survey
 

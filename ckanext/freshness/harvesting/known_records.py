@@ -19,6 +19,7 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.harvest import WITHOUT_OBJECTS
 from ..ckan_adapter.packages import package_extra
 from ..model import HarvestDocument
+from ..web.urls import loose_spelling
 from .packages.ckan_actions import organization_id
 from .record import (
     RESOURCE_KEYS,
@@ -27,7 +28,6 @@ from .record import (
     Record,
     Refusal,
     is_web_url,
-    loose_spelling,
     urls_in_guid,
 )
 

@@ -22,10 +22,11 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.database import is_held, is_loss
 from ..ckan_adapter.harvest import publish_jobs, unqueued_jobs, unqueued_objects
 from ..dates import utc, utc_now
+from ..web.urls import loose_spelling
 from .known_records import RESOURCE_IDS, extras_of
 from .messages import HarvestMessage, MessageCode, to_column
 from .object_writer import PAGED
-from .record import loose_spelling, spellings, urls_in_guid
+from .record import spellings, urls_in_guid
 from .sources import our_names
 
 log = logging.getLogger(__name__)

@@ -9,15 +9,13 @@ from __future__ import annotations
 import enum
 import json
 import re
-import string
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from ..web.errors import FetchError
-from ..web.urls import parse_url
+from ..web.urls import loose_spelling, spelling
 
 RESOURCE_KEYS = frozenset(
     [
@@ -33,13 +31,10 @@ RESOURCE_KEYS = frozenset(
 )
 """Every key that a harvested resource can have; the names are those of ckanext-dcat."""
 
-_ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 _MEMBER = re.compile(";data(?:set|series)=")
 _UUID_AT_END = re.compile(
     r"https?://\S*[^0-9a-f]([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/?", re.IGNORECASE
 )
-_UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
-"""Characters that mean the same with and without an escape (RFC 3986, section 2.3)."""
 
 
 # Contents
@@ -157,37 +152,6 @@ def urls_in_guid(guid: str) -> tuple[str | None, str]:
 def is_web_url(text: str) -> bool:
     """Return whether a text can be the URL of a record."""
     return text.startswith(("http://", "https://"))
-
-
-def spelling(url: str) -> str:
-    """Return a normal form of a URL, by which two URLs that mean the same are equal.
-
-    It has no last slash, its host is in lower case, and its escapes are those of RFC 3986, section 6.2.2:
-    unreserved characters have none, and all others are in upper case. A fragment stays: one document may
-    describe many records whose URLs differ in nothing else. A text that is not a URL stays as it is.
-    """
-    try:
-        plain = parse_url(url).url
-    except FetchError:
-        return url
-    plain = _ESCAPE.sub(_plain_escape, plain).rstrip("/")
-    fragment = url.partition("#")[2]
-    return f"{plain}#{fragment}" if fragment else plain
-
-
-def _plain_escape(escape: re.Match[str]) -> str:
-    character = chr(int(escape[0][1:], 16))
-    return character if character in _UNRESERVED else escape[0].upper()
-
-
-def loose_spelling(url: str) -> str:
-    """Return the :func:`spelling` of a URL without its scheme, http or https.
-
-    Use this to compare one harvest with the next: a server may turn to https in between. Within one
-    listing compare by :func:`spelling`, because a listing may contain both.
-    """
-    scheme, separator, rest = spelling(url).partition("://")
-    return rest if separator and scheme in ("http", "https") else url
 
 
 def uuid_at_end(url: str) -> str | None:

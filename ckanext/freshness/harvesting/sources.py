@@ -13,8 +13,7 @@ from flask import has_request_context
 from ..ckan_adapter.core import model
 from ..ckan_adapter.harvest import get_harvester, registered_source_types
 from ..web.errors import FetchError
-from ..web.urls import parse_url
-from .record import spelling
+from ..web.urls import parse_url, spelling
 from .source_config import OPTION, ConfigError, Source, SourceConfig, check_allowed, parse
 from .source_type import SourceType
 

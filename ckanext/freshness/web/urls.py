@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import string
 from base64 import b64encode
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -52,6 +53,9 @@ _SECRET_VALUE = re.compile(
     r"(?:=|%3d))[^&;#]*"
 )
 _SHOWN = 500
+_ANY_ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
+_UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
+"""Characters that mean the same with and without an escape (RFC 3986, section 2.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,3 +333,34 @@ def host_of(url: str) -> str:
         return parse_link(url).host
     except FetchError:
         return ""
+
+
+def spelling(url: str) -> str:
+    """Return a normal form of a URL, by which two URLs that mean the same are equal.
+
+    It has no last slash, its host is in lower case, and its escapes are those of RFC 3986, section 6.2.2:
+    unreserved characters have none, and all others are in upper case. A fragment stays: one document may
+    describe many records whose URLs differ in nothing else. A text that is not a URL stays as it is.
+    """
+    try:
+        plain = parse_url(url).url
+    except FetchError:
+        return url
+    plain = _ANY_ESCAPE.sub(_plain_escape, plain).rstrip("/")
+    fragment = url.partition("#")[2]
+    return f"{plain}#{fragment}" if fragment else plain
+
+
+def _plain_escape(escape: re.Match[str]) -> str:
+    character = chr(int(escape[0][1:], 16))
+    return character if character in _UNRESERVED else escape[0].upper()
+
+
+def loose_spelling(url: str) -> str:
+    """Return the :func:`spelling` of a URL without its scheme, http or https.
+
+    Use this to compare with what was there before: a server may turn to https in between. Within one
+    listing compare by :func:`spelling`, because a listing may contain both.
+    """
+    scheme, separator, rest = spelling(url).partition("://")
+    return rest if separator and scheme in ("http", "https") else url

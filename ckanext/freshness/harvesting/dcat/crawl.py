@@ -19,7 +19,7 @@ from rdflib import Graph
 from rdflib.term import Node
 
 from ...ckan_adapter.core import munge_title_to_name
-from ...web.urls import display_url
+from ...web.urls import display_url, loose_spelling
 from ..listings import ListFacts
 from ..messages import about
 from ..rdf.mapping import Mapper, mapped
@@ -43,7 +43,6 @@ from ..record import (
     Sink,
     guid_of,
     lasting_part,
-    loose_spelling,
     resource_order,
 )
 from ..source_client import UnreadableDocument

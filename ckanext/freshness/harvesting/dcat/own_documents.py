@@ -7,9 +7,10 @@ from collections.abc import Container
 from pathlib import PurePosixPath
 from urllib.parse import urldefrag, urlsplit
 
+from ...web.urls import loose_spelling
 from ..rdf.reader import DocumentReader, FetchedDocument, understood
 from ..rdf.record_graph import describes
-from ..record import ReadOutcome, loose_spelling
+from ..record import ReadOutcome
 from ..source_client import UnreadableDocument
 from .catalogue import nodes_by_identity
 

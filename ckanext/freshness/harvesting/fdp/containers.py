@@ -12,22 +12,12 @@ from typing import Any
 
 from rdflib import Graph, URIRef
 
-from ...web.urls import display_url
+from ...web.urls import display_url, loose_spelling, spelling
 from ..listings import ListFacts
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.mapping import Mapper, mapped
 from ..rdf.reader import MOST_PAGES, FetchedDocument, ListReading, doubt_of_list, understood
-from ..record import (
-    Containers,
-    CurrentRecords,
-    ReadOutcome,
-    SeenRecord,
-    Sighting,
-    Sink,
-    loose_spelling,
-    spelling,
-    spellings,
-)
+from ..record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink, spellings
 from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd
 from . import documents

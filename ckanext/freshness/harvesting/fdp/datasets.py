@@ -17,7 +17,7 @@ from rdflib import Graph, URIRef
 from rdflib.term import Node
 
 from ...dates import utc_words
-from ...web.urls import display_url
+from ...web.urls import display_url, loose_spelling
 from ..legal_values import brief
 from ..rdf.mapping import Mapper, mapped
 from ..rdf.parsing import DocumentError
@@ -30,7 +30,6 @@ from ..record import (
     Refusal,
     SeenRecord,
     Sighting,
-    loose_spelling,
     resource_order,
 )
 from ..source_client import UnreadableDocument

@@ -17,12 +17,11 @@ from rdflib import BNode, Graph, Literal, Namespace, URIRef
 from rdflib.namespace import DCTERMS, RDF
 from rdflib.term import Node
 
-from ...web.urls import display_url
+from ...web.urls import display_url, loose_spelling
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.parsing import ADMS, DCAT, FDP_O, HEALTHDCATAP, LDP, DocumentError
 from ..rdf.reader import MOST_BYTES, PageOutline, paging_of
 from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of, undescribed
-from ..record import loose_spelling
 
 _FDP_NAMESPACES = (FDP_O, Namespace("http://rdf.biosemantics.org/ontologies/fdp-o#"))
 _R3D = Namespace("http://www.re3data.org/schema/3-0#")

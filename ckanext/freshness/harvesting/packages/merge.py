@@ -22,8 +22,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ...web.urls import loose_spelling
 from ..legal_values import EMPTY
-from ..record import RESOURCE_KEYS, LaidOutRecord, loose_spelling
+from ..record import RESOURCE_KEYS, LaidOutRecord
 from .layout import PEOPLE_KEYS, people
 
 SHOWN_EXTRAS = frozenset({"harvest_object_id", "harvest_source_id", "harvest_source_title"})

@@ -11,7 +11,7 @@ from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.namespace import RDF
 from rdflib.term import Node
 
-from ..record import loose_spelling
+from ...web.urls import loose_spelling
 from .parsing import DCAT
 
 DATASET_TYPES = (DCAT.Dataset, DCAT.DatasetSeries)

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.harvesting.record import (
-    Containers,
-    CurrentRecords,
-    KnownRecord,
-    loose_spelling,
-    spelling,
-)
+from ckanext.freshness.harvesting.record import Containers, CurrentRecords, KnownRecord
 from ckanext.freshness.harvesting.strategy import must_ask
+from ckanext.freshness.web.urls import loose_spelling, spelling
 
 URL = "https://fdp.example/dataset/%C3%A4"
 

@@ -21,7 +21,6 @@ from ckanext.freshness.harvesting.record import (
     KnownRecord,
     Sighting,
     Sink,
-    loose_spelling,
 )
 from ckanext.freshness.harvesting.record import Record as Contents
 from ckanext.freshness.harvesting.source_client import SourceHosts
@@ -42,6 +41,7 @@ from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
+from ckanext.freshness.web.urls import loose_spelling
 
 MAPPER = ProfileMapper(("euro_dcat_ap_3",), "en")
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
