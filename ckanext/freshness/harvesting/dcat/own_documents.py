@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Container
 from pathlib import PurePosixPath
 from urllib.parse import urldefrag, urlsplit
 
 from ...web.urls import loose_spelling
-from ..rdf.reader import DocumentReader, FetchedDocument, understood
+from ..rdf.reader import DocumentReader, understood
 from ..rdf.record_graph import describes
 from ..record import ReadOutcome
 from ..source_client import UnreadableDocument
@@ -29,8 +28,6 @@ class OwnDocuments:
         # CKANs with ckanext-dcat have the RDF of a dataset beside its page for people.
         ending = PurePosixPath(urlsplit(source_url).path).suffix
         self._suffix = ending if ending in _RDF_ENDINGS else ".ttl"
-        self._shared: dict[str, asyncio.Future[FetchedDocument]] = {}
-        """Documents that have several datasets, by URL: the IRIs differ in their fragments."""
 
     async def ask(self, url: str) -> ReadOutcome:
         """Return whether RDF at a dataset's own URL, or beside it, states anything of the dataset.
@@ -38,9 +35,11 @@ class OwnDocuments:
         The type does not matter: servers lose types, and other vocabularies have types of their own.
         """
         address = urldefrag(url).url
+        # Datasets whose IRIs differ in their fragments share one document.
+        get = self._reader.get if address == url else self._reader.get_once
         for requested in (address, f"{address}{self._suffix}"):
             try:
-                document = await self._get(requested, is_shared=address != url)
+                document = await get(requested)
                 graph = await document.parsed()
                 with understood(url):
                     names = {loose_spelling(one) for one in nodes_by_identity(graph)}
@@ -53,10 +52,3 @@ class OwnDocuments:
                 if requested == address and failure.outcome is not ReadOutcome.MALFORMED:
                     return failure.outcome
         return ReadOutcome.MALFORMED
-
-    async def _get(self, address: str, *, is_shared: bool) -> FetchedDocument:
-        if not is_shared:
-            return await self._reader.get(address)
-        if address not in self._shared:
-            self._shared[address] = asyncio.ensure_future(self._reader.get(address))
-        return await self._shared[address]

@@ -439,6 +439,7 @@ class ContainerCrawl:
         memory = RecordMemory.of(known)
         own = self._reader.hash(document.digest)
         record, content_hash = None, known.content_hash if known else None
+        warnings: list[str] = []
         fingerprint = await self._services.fingerprint(own, memory.services)
         if content_hash is None or memory.fingerprint != fingerprint:
             graph = await document.parsed()
@@ -456,7 +457,7 @@ class ContainerCrawl:
             content_hash=content_hash,
             is_catalog=True,
         )
-        may_be_cut = not document.has_end
+        may_be_cut = not document.has_end or bool(warnings)
         return Sighting(seen, record, memory=memory.as_json(), may_be_cut=may_be_cut)
 
 

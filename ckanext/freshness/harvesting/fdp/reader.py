@@ -1,39 +1,24 @@
-"""What only documents of FAIR Data Points have: drafts, and parts of records with documents of
-their own (data services).
-"""
+"""What only documents of FAIR Data Points have: drafts, and data services with documents of their own."""
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from rdflib import RDF, Graph, URIRef
-from rdflib.term import Node
 
 from ...web.urls import display_url
 from ..rdf.mapping import Mapper
 from ..rdf.parsing import DCAT
-from ..rdf.reader import DocumentReader, FetchedDocument
+from ..rdf.reader import DocumentReader
 from ..rdf.record_graph import descriptions, undescribed
 from ..record import ReadOutcome
 from ..source_client import UnreadableDocument
 
 _NO_SUCH_ENDPOINT = frozenset({400, 401, 403, 404, 405, 406, 410, 501})
 """Statuses that mean: the server has no endpoint for the state of a record, or none for us."""
-
-_LINKED: Mapping[Node, URIRef] = {DCAT.accessService: DCAT.DataService}
-"""Predicates that lead to such documents, and what these describe."""
-_SERVICE = "service"
-"""What the source's memory stores as the digest of a service's document."""
-_KEPT_BYTES = 64 * 1024
-"""Longest document of a service that is kept in case its server fails later."""
-
-Named = list[tuple[str, str]]
-"""The services that a record names: the URL of each, and the type of what its document describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,98 +65,54 @@ class FdpReader(DocumentReader):
 
 
 class ServiceReader:
-    """A reader of the services that records name, each once in a crawl.
-
-    If a service cannot be read, its last good description stays.
-    """
+    """A reader of the data services that records name and that have documents of their own."""
 
     def __init__(self, reader: DocumentReader) -> None:
         self._reader = reader
-        self._requests: dict[str, asyncio.Future[FetchedDocument | UnreadableDocument]] = {}
 
-    async def fingerprint(self, own: str, named: Iterable[tuple[str, str]]) -> str:
+    async def fingerprint(self, own: str, services: Iterable[str]) -> str:
         """Return a record's fingerprint with its services.
 
         :param own: the fingerprint of its other documents.
-        :param named: the services that the record named when it was last parsed.
+        :param services: the URLs that the record named when it was last parsed.
         """
-        results = [await self._read(url, URIRef(kind)) for url, kind in named]
-        if not results:
-            return own
-        return self._reader.hash(
-            own,
-            *(
-                result.digest if isinstance(result, FetchedDocument) else result.reason
-                for result in results
-            ),
-        )
+        answers = []
+        for url in services:
+            try:
+                answers.append((await self._reader.get_once(url)).digest)
+            except UnreadableDocument as failure:
+                answers.append(failure.reason)
+        return self._reader.hash(own, *answers) if answers else own
 
-    async def describe(self, graph: Graph) -> tuple[Named, list[str]]:
+    async def describe(self, graph: Graph) -> tuple[list[str], list[str]]:
         """Add the descriptions of services that a record's graph only names.
 
         :returns: the services, and a warning for each that cannot be read. The record keeps its URL.
         """
-        kinds = {
-            str(node): kind
-            for predicate, kind in _LINKED.items()
-            for node in graph.objects(None, predicate)
-            if isinstance(node, URIRef)
-        }
-        named: Named = []
+        nodes = set(graph.objects(None, DCAT.accessService))
+        named = sorted(str(node) for node in nodes if isinstance(node, URIRef))
+        services = list(filter(self._reader.reach.may_visit, undescribed(named, [graph])))
         warnings = []
-        for url in filter(self._reader.reach.may_visit, undescribed(sorted(kinds), [graph])):
-            kind = kinds[url]
-            result = await self._read(url, kind)
+        for url in services:
             try:
-                if isinstance(result, UnreadableDocument):
-                    raise result
-                _add_description(await result.parsed(), url, kind, graph)
+                document = await self._reader.get_once(url)
+                _add_description(await document.parsed(), url, graph)
             except UnreadableDocument as failure:
                 words = f"service {display_url(url)}: {failure.reason}"
                 warnings.append(f"{words}; only its URL is kept")
-            named.append((url, str(kind)))
-        return named, warnings
-
-    async def _read(self, url: str, kind: URIRef) -> FetchedDocument | UnreadableDocument:
-        if url not in self._requests:
-            self._requests[url] = asyncio.ensure_future(self._fetch(url, kind))
-        return await self._requests[url]
-
-    async def _fetch(self, url: str, kind: URIRef) -> FetchedDocument | UnreadableDocument:
-        """Fetch a document; if that fails, return the last good one."""
-        known = self._recall(url)
-        try:
-            document = await self._reader.get(url)
-            if known is None or document.digest != known.digest:
-                _add_description(await document.parsed(), url, kind, Graph())
-        except UnreadableDocument as failure:
-            return known or failure
-        if len(document.body) <= _KEPT_BYTES:
-            body = base64.b64encode(document.body).decode()
-            kept = json.dumps([document.base, document.content_type, body])
-            self._reader.memory.remember(url, _SERVICE, kept)
-        return document
-
-    def _recall(self, url: str) -> FetchedDocument | None:
-        """Return the last good document of a service."""
-        text = self._reader.memory.recall(url, _SERVICE)
-        if text is None:
-            return None
-        base, content_type, body = json.loads(text)
-        return self._reader.document(url, base, content_type, base64.b64decode(body))
+        return services, warnings
 
 
-def _add_description(graph: Graph, url: str, kind: URIRef, target: Graph) -> None:
-    """Add a document's description of a service or distribution to a graph, under the URL that records name.
+def _add_description(graph: Graph, url: str, target: Graph) -> None:
+    """Add a document's description of a service to a graph, under the URL that records name.
 
-    :raises UnreadableDocument: the document describes no record of this kind, or several others.
+    :raises UnreadableDocument: the document describes no service, or several others.
     """
-    services = set(graph.subjects(RDF.type, kind))
+    services = set(graph.subjects(RDF.type, DCAT.DataService))
     service = URIRef(url) if URIRef(url) in services else next(iter(services), None)
     # A single service under another URL is the same service under another name.
     if service is None or (service != URIRef(url) and len(services) > 1):
-        reason = f"it describes no dcat:{kind.fragment}"
-        raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
+        raise UnreadableDocument(url, "it describes no dcat:DataService", ReadOutcome.MALFORMED)
     # What the target describes may be the dataset itself, of which the document may have a former title.
     described = {*target.subjects()} - {service}
     for node, statements in descriptions(graph, service, ()).items():

@@ -146,6 +146,7 @@ class DocumentReader(SourceReader):
         self._parser = parser
         self._accept = accept
         self._content_type = content_type
+        self._shared: dict[str, asyncio.Future[FetchedDocument]] = {}
 
     @property
     def warnings(self) -> list[str]:
@@ -162,7 +163,7 @@ class DocumentReader(SourceReader):
         body = answer.body or b""
         links = _links(answer)
         content_type = self._content_type or answer.headers.get("Content-Type")
-        document = self.document(url, answer.final_url, content_type, body)
+        document = self._document(url, answer.final_url, content_type, body)
         document.has_marks = not links.keys().isdisjoint(("last", "next", "prev"))
         try:
             document.next_url, document.last_url = (
@@ -183,7 +184,16 @@ class DocumentReader(SourceReader):
         )
         return document
 
-    def document(
+    async def get_once(self, url: str) -> FetchedDocument:
+        """Fetch a document that several records need, or return it if this crawl has it.
+
+        :raises UnreadableDocument: see :meth:`get`.
+        """
+        if url not in self._shared:
+            self._shared[url] = asyncio.ensure_future(self.get(url))
+        return await self._shared[url]
+
+    def _document(
         self, url: str, base: str, content_type: str | None, body: bytes
     ) -> FetchedDocument:
         """Return the document that these bytes make.

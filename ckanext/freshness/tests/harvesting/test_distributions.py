@@ -25,9 +25,10 @@ def a_day_passes() -> None:
     extra = harvest_model.HarvestObjectExtra
     for row in model.Session.query(extra).filter_by(key="memory"):
         remembered = json.loads(row.value)
-        for one in remembered["distributions"].values():
-            refusal = Refusal.parse(one["refusal"])
-            one["refusal"] = str(replace(refusal, since=refusal.since - timedelta(hours=24)))
+        for uri, text in remembered["refusals"].items():
+            refusal = Refusal.parse(text)
+            earlier = replace(refusal, since=refusal.since - timedelta(hours=24))
+            remembered["refusals"][uri] = str(earlier)
         row.value = json.dumps(remembered)
     model.Session.commit()
 

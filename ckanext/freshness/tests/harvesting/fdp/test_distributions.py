@@ -182,3 +182,46 @@ def test_a_document_without_an_end_takes_nothing_away(fdp: FdpServer, has_end: b
     assert (site.packages == before) is not has_end
     site.job(NOW + DAY)
     assert site.packages[iri].resources == [] and site.packages[iri].title == "A title"
+
+
+def test_a_distribution_that_its_document_calls_otherwise(fdp: FdpServer) -> None:
+    """Its dataset names a persistent URL: that is the resource's URI, and it stays while this URL fails."""
+    catalog = fdp.add_catalog()
+    dataset = fdp.add_dataset(catalog, distributions=0)
+    file = child(fdp.add_dataset(catalog, distributions=1), 0)
+    persistent = f"{fdp.url}/persistent/7"
+    fdp.list_also(persistent, dataset, Level.DISTRIBUTION)
+    fdp.faults["/persistent/7"] = faults.Redirect(file.path)
+    site = Site(fdp)
+    assert site.job().errors == []
+    (resource,) = site.packages[fdp.iri_of(dataset)].content["resources"]
+    assert (resource["name"], resource["uri"]) == ("File 1", persistent)
+    unchanged(site)
+    fdp.faults["/persistent/7"] = faults.Status(404)
+    job = unchanged(site)
+    assert job.warnings[0].startswith(f"distribution {persistent}: it answers 404; its resource st")
+    site.job(NOW + DAY)
+    assert resources(site, fdp, dataset) == []
+
+
+def test_a_service_that_cannot_be_read_takes_nothing_away_at_once(fdp: FdpServer) -> None:
+    dataset = fdp.add_dataset(fdp.add_catalog())
+    iri, service = fdp.iri_of(dataset), f"{fdp.url}/service/1"
+    distribution = f"[ a <{DCAT}Distribution> ; <{DCAT}accessService> <{service}> ]"
+    text = f"<{iri}> a <{DCAT}Dataset> ; <{DCAT}distribution> {distribution} ."
+    fdp.files[dataset.path] = Answer.text(text, "text/turtle")
+    described = f"<{service}> a <{DCAT}DataService> ; <{DCAT}endpointURL> <{service}/api> ."
+    fdp.files["/service/1"] = Answer.text(described, "text/turtle")
+    site = Site(fdp)
+    assert site.job().errors == []
+    before = site.packages[iri].content["resources"]
+    assert f"{service}/api" in str(before)
+    unchanged(site)
+    fdp.files["/service/1"] = Answer(503)
+    job = unchanged(site)
+    assert f"service {service}: it answers 503; only its URL is kept" in job.warnings
+    assert site.job(NOW + DAY).of(RecordClass.CHANGED) == {iri}
+    assert f"{service}/api" not in str(site.packages[iri].content["resources"])
+    fdp.files["/service/1"] = Answer.text(described, "text/turtle")
+    site.job(NOW + DAY)
+    assert site.packages[iri].content["resources"] == before
