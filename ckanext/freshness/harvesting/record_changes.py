@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..resource_identity import identify
 from .legal_values import EMPTY
-from .packages.merge import former
 from .record import Record
 
 LONGEST = 200
@@ -92,7 +92,7 @@ def _field(key: str, before: Any, after: Any, resource: str | None = None) -> li
 def _resources(
     before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]
 ) -> list[FieldChange]:
-    pairs = list(zip(former(after, before), after, strict=True))
+    pairs = list(zip(identify(after, before), after, strict=True))
     kept = {id(old) for old, _ in pairs}
     removed = tuple(_name(old) for old in before if id(old) not in kept)[:MOST]
     added = tuple(_name(new) for old, new in pairs if old is None)[:MOST]
@@ -113,7 +113,7 @@ def lost(before: Record, after: Record) -> list[str]:
     fields = {**after.fields, "tags": after.tags, "groups": after.groups}
     had = {**before.fields, "tags": before.tags, "groups": before.groups}
     found = [key for key, value in had.items() if _lacks(fields.get(key), value)]
-    pairs = zip(former(after.resources, before.resources), after.resources, strict=True)
+    pairs = zip(identify(after.resources, before.resources), after.resources, strict=True)
     now = {id(old): new for old, new in pairs if old is not None}
     for old in before.resources:
         new, name = now.get(id(old)), _name(old)

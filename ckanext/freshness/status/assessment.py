@@ -25,7 +25,7 @@ from ..checking.data_changes import DataChange
 from ..ckan_adapter.core import NAMES, model, own_extras
 from ..ckan_adapter.packages import lock_packages, write_extras, write_extras_in_session
 from ..dates import utc_to_second
-from . import identity, snapshot
+from . import made_anew, snapshot
 from .changes import (
     EDITS,
     DatasetEdit,
@@ -200,7 +200,7 @@ def _take(ids: Sequence[str], types: Iterable[str]) -> list[DatasetSnapshot]:
     if changed := [
         one.id for one in taken if one.gone and not all(r.is_known for r in one.resources)
     ]:
-        identity.follow(changed)
+        made_anew.follow(changed)
         return snapshot.take(ids, types)
     return taken
 

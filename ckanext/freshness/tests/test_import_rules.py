@@ -16,7 +16,7 @@ LAYERS = (
     {"model"},
     {"ckan_adapter"},
     {"aging", "copies", "sandbox", "web"},
-    {"interfaces", "settings"},
+    {"interfaces", "resource_identity", "settings"},
     {"checking"},
     {"status"},
     {"harvesting"},
@@ -86,7 +86,7 @@ HARVESTING = {
 PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
     "checking/learned.py",
-    *("harvesting/record.py", "harvesting/strategy.py"),
+    *("harvesting/record.py", "harvesting/strategy.py", "resource_identity.py"),
 )
 """Neither database nor network nor CKAN, and no clock: ``now`` is an argument."""
 IMPURE_MODULES = (

@@ -4,10 +4,7 @@
 harvester owns the keys that a record can have: if the source no longer gives a key, it is removed.
 Everything else in the package (an editor's maintainer, another extension's extras, groups, privacy) stays.
 
-The id that a resource has at its source is its identity, or else its distribution's URI. Without either, it is
-known by its URL, title and format: several distributions may lead to one page, and others have no URL. A source
-that moves to another host or path may take its distributions and files along: the ends of their URLs stay. A
-distribution that comes back gets the id that its resource had. Some time after a resource was removed, CKAN
+A distribution that comes back gets the id that its resource had. Some time after a resource was removed, CKAN
 deletes its row, and with it the id. Therefore ids are made of the dataset's id and the distribution's identity.
 Other ids are kept with the harvest object when their resource is removed. Pure.
 """
@@ -16,13 +13,11 @@ from __future__ import annotations
 
 import copy
 import itertools
-import json
 import uuid
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from ...web.urls import loose_spelling
+from ...resource_identity import Resource, identify, resource_key
 from ..legal_values import EMPTY
 from ..record import RESOURCE_KEYS, LaidOutRecord
 from .layout import PEOPLE_KEYS, people
@@ -50,7 +45,7 @@ def merge(
     """Return the dictionary for ``package_update``. It equals `existing` if there is nothing to update.
 
     Identity (id, name, type), organization, privacy and state never change. Groups are only added.
-    Resources keep their ids (:func:`former`). The arguments stay as they are.
+    Resources keep their ids (:func:`.identify`). The arguments stay as they are.
 
     :param existing: the answer of ``package_show``.
     :param laid: the record as :func:`.layout.package_dict` lays it out.
@@ -161,7 +156,7 @@ def _resources(
     """Return the source's resources in its order, each merged with the resource that it was before."""
     return [
         dict(new) if old is None else _resource(old, new, kept)
-        for old, new in zip(former(laid, existing), laid, strict=True)
+        for old, new in zip(identify(laid, existing), laid, strict=True)
     ]
 
 
@@ -179,73 +174,10 @@ def _resource(old: Mapping[str, Any], new: dict[str, Any], kept: Collection[str]
     return result
 
 
-# Identity of resources
+# Ids of resources
 
 _RESOURCES = uuid.UUID("9e0a8f4e-53a4-4d5f-8d3f-6a5f0c8b3d15")
 """Namespace of the resource ids."""
-
-Resource = Mapping[str, Any]
-
-
-def _facts(resource: Resource) -> tuple[str, str, str, str]:
-    """Return the facts by which a resource is recognised: URI, URL, name and format."""
-    uri, url, name, kind = (
-        str(resource.get(key) or "") for key in ("uri", "url", "name", "format")
-    )
-    return uri, loose_spelling(url), name, kind.casefold()
-
-
-def _path(url: str) -> str:
-    """Return a URL without its scheme, host and last slash."""
-    return loose_spelling(url).partition("/")[2]
-
-
-_WAYS: tuple[tuple[Callable[[str, str, str, str], Hashable], bool], ...] = (
-    (lambda uri, url, name, kind: uri, False),
-    (lambda uri, url, name, kind: loose_spelling(uri), False),
-    (lambda uri, url, name, kind: not uri and (url, name, kind), False),
-    (lambda uri, url, name, kind: (url or name) and (url, name, kind), False),
-    (lambda uri, url, name, kind: name and (url, name), False),
-    (lambda uri, url, name, kind: url and kind and (url, kind), False),
-    (lambda uri, url, name, kind: url, False),
-    (lambda uri, url, name, kind: _path(uri or url), True),
-    (
-        lambda uri, url, name, kind: (end := _path(uri or url).rpartition("/")[2]) and (end, name),
-        True,
-    ),
-    (lambda uri, url, name, kind: not uri and name and (name, kind), True),
-)
-"""Ways to recognise a resource, the most certain first, and whether a way counts only if it is unambiguous."""
-
-
-def former(now: Sequence[Resource], before: Sequence[Resource]) -> list[Resource | None]:
-    """Return for each resource the one that it was before, each at most once; None for a new one."""
-    facts_now, facts_before = [_facts(one) for one in now], [_facts(one) for one in before]
-    found: list[Resource | None] = [None] * len(now)
-    left = dict(enumerate(before))
-    ids = {one["id"]: index for index, one in left.items() if one.get("id")}
-    for index, one in enumerate(now):
-        if one.get("id") in ids:
-            found[index] = left.pop(ids.pop(one["id"]))
-    for way, must_be_single in _WAYS:
-        keys_now = [way(*facts) for facts in facts_now]
-        keys_before = [way(*facts) for facts in facts_before]
-        counts = (Counter(keys_now), Counter(keys_before))
-        waiting: dict[Hashable, list[int]] = {}
-        for index in left:
-            waiting.setdefault(keys_before[index], []).append(index)
-        for index, key in enumerate(keys_now):
-            if not key or found[index] is not None or not waiting.get(key):
-                continue
-            if not must_be_single or all(count[key] == 1 for count in counts):
-                found[index] = left.pop(waiting[key].pop(0))
-    return found
-
-
-def resource_key(resource: Resource) -> str:
-    """Return the text that identifies a resource's distribution: its URI, or URL, title and format."""
-    uri, *others = _facts(resource)
-    return loose_spelling(uri) or json.dumps(others, ensure_ascii=False)
 
 
 def with_resource_ids(

@@ -23,7 +23,7 @@ from ckanext.freshness.checking.selection import (
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.dates import utc
-from ckanext.freshness.status import identity
+from ckanext.freshness.status import made_anew
 from ckanext.freshness.tests.checking.rows import HASH, NEW, URL, finding
 from ckanext.freshness.tests.checking.tables import (
     BEFORE,
@@ -140,7 +140,7 @@ def test_a_resource_that_is_made_anew_with_the_same_url_keeps_what_is_known() ->
     # Same URL, another dataset.
     package("p2")
     resource("elsewhere", "p2")
-    identity.follow(["p", "p2"])
+    made_anew.follow(["p", "p2"])
     check_rows.sync(NOW + DAY, TYPES)
     hashes = sql("SELECT resource_id, hash FROM freshness_check ORDER BY 1")
     assert hashes == [

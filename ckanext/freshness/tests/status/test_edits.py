@@ -83,9 +83,17 @@ def stated(when: datetime) -> dict[str, Any]:
     return {"resources": [{"url": "http://x.org/1", "last_modified": when.isoformat()}]}
 
 
-def anew(dataset: Dataset, *urls: str) -> Dataset:
+def anew(dataset: Dataset, *links: dict[str, str]) -> Dataset:
     """A dataset as clients send it who know no ids of resources: CKAN makes all of them anew."""
-    return {**dataset, "title": "Other", "resources": [{"url": one} for one in urls]}
+    return {**dataset, "title": "Other", "resources": list(links)}
+
+
+def link(url: str, name: str = "", uri: str = "") -> dict[str, str]:
+    return {"url": f"http://{url}", "name": name, "format": "CSV", "uri": uri}
+
+
+def links(*made: dict[str, str]) -> dict[str, Any]:
+    return {"resources": list(made)}
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,7 @@ MADE = (at(CREATED), "created")
 STATED = datetime(2025, 3, 4, 5, 6, 7)
 """A date that somebody gives a resource, long before it was made here."""
 NOTHING = lambda act, d: None  # noqa: E731
-TWO = {"resources": [{"url": "http://x.org/1"}, {"url": "http://x.org/2"}]}
+TWO = links(link("x.org/1"), link("x.org/2"))
 
 CASES = {
     "as it was made": Case(NOTHING, MADE),
@@ -141,13 +149,33 @@ CASES = {
         history=("fresh", "resource_create", "added", "file"),
     ),
     "the same links, without their ids": Case(
-        lambda act, d: act("package_update", **anew(d, "http://x.org/2", "http://x.org/1")),
+        lambda act, d: act("package_update", **anew(d, link("x.org/2"), link("x.org/1"))),
         MADE,
         TWO,
     ),
     "the same links and one more, without their ids": Case(
-        lambda act, d: act("package_update", **anew(d, "http://x.org/1", "http://x.org/1")),
+        lambda act, d: act("package_update", **anew(d, link("x.org/1"), link("x.org/1"))),
         (at(EDITED), "created"),
+    ),
+    "another url under the same title, without its id": Case(
+        lambda act, d: act("package_update", **anew(d, link("y.org/o", "Data"))),
+        MADE,
+        links(link("x.org/1", "Data")),
+    ),
+    "another url and title under the same URI, without its id": Case(
+        lambda act, d: act("package_update", **anew(d, link("y.org/o", "Other", "urn:1"))),
+        MADE,
+        links(link("x.org/1", "Data", "urn:1")),
+    ),
+    "another server, without its id": Case(
+        lambda act, d: act("package_update", **anew(d, link("y.org/1"))),
+        MADE,
+        links(link("x.org/1")),
+    ),
+    "another url under a title that two have, without its id": Case(
+        lambda act, d: act("package_update", **anew(d, link("y.org/o", "Data"))),
+        (at(EDITED), "created"),
+        links(link("x.org/1", "Data"), link("x.org/2", "Data")),
     ),
     "the order": Case(
         lambda act, d: act("package_resource_reorder", id=d["id"], order=[d["resources"][1]["id"]]),
@@ -324,7 +352,7 @@ def test_resources_that_are_made_anew_inherit_what_is_known(act: Act) -> None:
 
     before = pieces()
     with freeze_time(EDITED):
-        act("package_update", **anew(dataset, "http://x.org/1"))
+        act("package_update", **anew(dataset, {"url": "http://x.org/1"}))
         assert pieces() == {(*one, False) for *one, _ in before}
         sent = {**link, "hash": MD5["one"], "created": EDITED.isoformat()}
         act("package_update", **{**dataset, "resources": [dict(sent)]})

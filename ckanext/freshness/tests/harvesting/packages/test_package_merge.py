@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.harvesting.packages import merge as package_merge
-from ckanext.freshness.harvesting.packages.merge import former
 from ckanext.freshness.harvesting.rdf.source_type import OWNED_KEYS
 from ckanext.freshness.harvesting.record import RESOURCE_KEYS, LaidOutRecord
 from ckanext.freshness.tests.harvesting.rdf.test_nothing_lost import contents
@@ -203,10 +202,3 @@ def test_a_maintainer_that_was_filled_in_yields_to_an_editor(
     assert merged["maintainer"] == kept
     protected = merge(existing, LaidOutRecord(new, [], frozenset({"maintainer"})), ["maintainer"])
     assert protected["maintainer"] == stored
-
-
-def test_a_name_that_several_resources_have_recognises_none() -> None:
-    one, two, new = ({"name": "Data", "format": "CSV", "url": f"https://x/{n}"} for n in "123")
-    assert former([new], [one]) == [one]
-    assert former([new], [one, two]) == [None]
-    assert former([new, two], [one]) == [None, None]

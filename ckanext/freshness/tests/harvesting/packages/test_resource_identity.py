@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from ckanext.freshness.harvesting.packages.merge import (
     ids_to_keep,
     merge,
-    resource_key,
     with_resource_ids,
 )
+from ckanext.freshness.resource_identity import resource_key
 
 PAGE = "http://o.example/page"
 
@@ -92,6 +92,12 @@ CSV, JSON, XML = (resource(name, name) for name in ("CSV", "JSON", "XML"))
             [resource(uri=f"http://{host}.example/1/csv", url="") for host in "ab"],
             [None, None],
             id="two that may be one",
+        ),
+        pytest.param(
+            [resource("CSV", "CSV", "http://o.example/2"), CSV],
+            [resource("CSV", "CSV", "http://o.example/3")],
+            [None],
+            id="one that may have been two",
         ),
         pytest.param(
             [
