@@ -323,9 +323,6 @@ WHERE d.package_id IS NULL AND p.state = 'active' AND p.type = ANY(:types)
     AND (:all OR p.id = ANY(:packages))
 ORDER BY p.id"""
 
-# A clock that was ahead must not keep files from being checked until the date that it showed.
-_NOT_AHEAD = "CASE WHEN c.{0} <= CAST(:now AS timestamp) + interval '1 day' THEN c.{0} END"
-
 _IS_TOUCHED = f"""CASE WHEN r.last_modified > coalesce(c.seen_modified, '-infinity')
     THEN r.last_modified IS DISTINCT FROM CAST({OURS.format("last_modified")} AS timestamp) ELSE false END"""
 """Whether a resource's own date is later than at the previous run, unless a check wrote it."""
@@ -340,9 +337,9 @@ _CANDIDATE = {
     "due": "d.due",
     "archived": "coalesce(f.archived, false)",
     "requestable": "coalesce(f.requestable, false)",
-    "checked_at": _NOT_AHEAD.format("checked_at"),
+    "checked_at": "c.checked_at",
     "has_hash": "c.hash IS NOT NULL",
-    "hashed_at": _NOT_AHEAD.format("hashed_at"),
+    "hashed_at": "c.hashed_at",
     "tried_at": "c.tried_at",
     "succeeded_at": "c.succeeded_at",
     "failures": "c.failures",

@@ -67,9 +67,6 @@ MISSING = "missing since"
 _MOST_NAMED = 3
 """How many IRIs that several datasets share one message names."""
 _ELSEWHERE = "dcat:Catalog on another host"
-_FLEETING = (
-    "its datasets get new identifiers with every request; ask the publisher for lasting ones"
-)
 _CONTESTED = "several datasets of the catalogue have this identifier"
 _OTHER_CATALOG = "a catalog that could not be read has a dataset with this identifier"
 _UNDESCRIBED = "it is listed, but the catalogue does not describe it"
@@ -138,8 +135,6 @@ class CatalogueCrawl:
         """By identity, datasets that no page describes: the list that has them."""
         self._elsewhere: set[str] = set()
         """Catalogs whose hosts may not be requested."""
-        self._fleeting: set[str] = set()
-        """Lists that share no identity with their reading before."""
         self._listed: dict[str, int] = {}
         """A hash of the identities in each list, as last read."""
         self._by_title: dict[str, list[KnownRecord]] | None = None
@@ -229,10 +224,7 @@ class CatalogueCrawl:
         )
         named: set[str] = set()
         filled: set[str] = set()
-        misfit, has_list, has_any, unidentified, listed = "", False, False, 0, 0
-        # Whether this reading has to have identities of the reading before, and has one of them.
-        is_again = number > 1 and any(found.url == url for found in self._found.values())
-        is_familiar = False
+        misfit, has_list, unidentified, listed = "", False, 0, 0
 
         def learn(page: FetchedDocument, graph: Graph) -> CatalogueOutline:
             return outline_of_catalogue(graph)
@@ -242,11 +234,6 @@ class CatalogueCrawl:
             unidentified += outline.nameless
             named.update(outline.catalogs)
             filled.update(outline.filled)
-            is_familiar |= is_again and any(
-                one in self._contested or (one in self._found and self._found[one].reading < number)
-                for one in outline.identities
-            )
-            has_any |= bool(outline.identities)
             listed ^= hash(frozenset(outline.identities))
             if not await self._take_page(url, page, number, outline):
                 misfit = f"the source lists more than max_records ({self._most}) datasets"
@@ -258,8 +245,6 @@ class CatalogueCrawl:
         below = {one.partition("#")[0] for one in named - filled}
         elsewhere = {one for one in below if not self._reader.reach.may_visit(one)}
         self._elsewhere |= elsewhere
-        if is_again and has_any and not is_familiar:
-            self._fleeting.add(url)
         return misfit or reading.misfit, below - elsewhere
 
     def _had_records(self, url: str) -> bool:
@@ -368,7 +353,7 @@ class CatalogueCrawl:
     def _hand_on(self) -> None:
         """Hand on the datasets, and report those that could not be read."""
         for identity, found in self._found.items():
-            if identity not in self._contested and found.url not in self._fleeting:
+            if identity not in self._contested:
                 self._sink(self._sighting(identity, found), self._containers)
         for identity, url in sorted(self._contested.items()):
             self._sink(_unread(identity, url, _CONTESTED), self._containers)
@@ -492,8 +477,6 @@ class CatalogueCrawl:
             facts.unusable += contested[url]
             if facts.misfit:
                 facts.misfit += self._sharers(url)
-            if url in self._fleeting:
-                facts.misfit = _FLEETING
             reason = doubt_of_list(memory, url, facts, is_missing=is_missing)
             if reason is not None:
                 self._end.mark_unproved(url, reason)

@@ -157,15 +157,6 @@ def test_a_link_that_fails_is_checked_each_night_and_broken_within_three(
     assert failed == {first: False, first + 1: False, first + 2: True}
 
 
-def test_a_clock_that_was_ahead_does_not_keep_files_from_being_checked(
-    host: Host, make: Make, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.policy", "learned")
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.checks_per_run", 5)
-    make(WHAT["/stocks.csv"])
-    assert [run(days * DAY).counts.checks for days in (400, 10, 10.5, 12)] == [1, 1, 0, 1]
-
-
 def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> None:
     make(WHAT["/stocks.csv"])
     with locked_if_free(run_records.CHECKING):

@@ -377,29 +377,6 @@ def test_an_identifier_in_two_catalogs(server: Documents, site: CatalogueSite, k
         deletes_nothing(site, "1: a catalog that could not be read has a dataset with this")
 
 
-@pytest.mark.parametrize("is_paged", [True, False])
-def test_identities_that_change_with_each_request(
-    server: Documents, site: CatalogueSite, is_paged: bool
-) -> None:
-    """As of blank nodes to which a server gives IRIs."""
-    healthy, asked = server.answer, []
-
-    def answer(request: Any) -> Answer:
-        asked.append(request)
-        pages = [
-            "".join(dataset(f"{len(asked)}-{n}", f"Title {n}") for n in numbers)
-            for numbers in (range(6), range(6, 12))
-        ]
-        server.pages(*(pages if is_paged else ["".join(pages)]))
-        return healthy(request)
-
-    server.answer = answer  # type: ignore[method-assign]
-    assert len(site.job().of(NEW)) == 12
-    for _ in range(2):
-        job = deletes_nothing(site, "new identifiers with every request; ask the publisher")
-        assert job.of(NEW) == set()
-
-
 BY_IRI = '<> dcat:dataset <d/abc> . <d/abc> a dcat:Dataset ; dct:title "B" ; dct:identifier "abc" .'
 NAMES = {
     "a second identifier": (blank("B", "abc"), blank("B", "10.5281/1", "abc")),
