@@ -139,6 +139,10 @@ class ObjectWriter:
             # The next job must know that this URL means the record, even if it cannot be read then, either.
             self._current_extras.append((known.object_id, "subject", absent.listed_as))
 
+    def held(self, absent: AbsentRecord) -> None:
+        # The next job must know the same of it.
+        self.kept(absent)
+
     def answered(self, known: KnownRecord) -> None:
         if known.object_id:
             self._current_extras += [

@@ -239,6 +239,9 @@ class _Lists:
         is_absent = absent.reason.code in (MessageCode.ABSENT, MessageCode.KEPT)
         (self._preview.absent if is_absent else self._preview.kept).append(_absent(absent))
 
+    def held(self, absent: AbsentRecord) -> None:
+        """No-op: the brake of the preview has it."""
+
     def answered(self, known: KnownRecord) -> None:
         """No-op: a preview does not show it."""
 

@@ -445,10 +445,9 @@ def _patient(
     an answer with the record.
     """
     known, limits = decision.known, crawl.limits
-    if not decision.delete:
-        is_there = _is_listed(seen) or _answer(seen) is ReadOutcome.PRESENT
-        return replace(decision, absent_since=None if is_there else known.absent_since)
-    if known.guid in released:
+    is_there = _is_listed(seen) or _answer(seen) is ReadOutcome.PRESENT
+    decision = replace(decision, absent_since=None if is_there else known.absent_since)
+    if not decision.delete or known.guid in released:
         return decision
     since = known.absent_since or crawl.now
     until = since + limits.absent_for

@@ -86,6 +86,9 @@ class SurveyObserver(Protocol):
     def kept(self, absent: AbsentRecord) -> None:
         """Receive a current record that was not read and is kept."""
 
+    def held(self, absent: AbsentRecord) -> None:
+        """Receive a current record that would be deleted, but for an approval."""
+
     def answered(self, known: KnownRecord) -> None:
         """Receive a current record that was read again after it was refused or absent."""
 
@@ -281,6 +284,7 @@ class _Classifier:
             )
         for absent in decided.brake.verified if decided.brake else ():
             self._refused.pop(absent.known.url, None)
+            self._observer.held(absent)
         for url, (guid, error) in self._refused.items():
             self._report_failure(url, guid, error)
         for absent in decided.keep:

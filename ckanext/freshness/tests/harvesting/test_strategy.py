@@ -347,11 +347,14 @@ def test_the_brake_holds_records_that_answer_until_an_approval() -> None:
     assert decided.brake is not None and not decided.brake.answered
 
 
-def test_an_answer_of_the_record_itself_ends_its_absence() -> None:
+@pytest.mark.parametrize("held", [False, True])
+def test_an_answer_of_the_record_itself_ends_its_absence(held: bool) -> None:
     current = [known(1, absent_since=A_DAY_AGO), *OTHERS]
+    more: dict[str, Any] = {"held": [current[0].guid]} if held else {"unproved": (A,)}
     for answer, since in ((ReadOutcome.PRESENT, None), (ReadOutcome.FAILED, A_DAY_AGO)):
-        decided = decide(current, [*HERE, seen(1, answer)], unproved=(A,))
-        assert [one.absent_since for one in decided.keep] == [since]
+        decided = decide(current, [*HERE, seen(1, answer)], **more)
+        found = decided.brake.held if decided.brake else decided.keep
+        assert [one.absent_since for one in found] == [since]
 
 
 @pytest.mark.parametrize(

@@ -193,6 +193,21 @@ def test_a_portal_of_one_dataset_moves(portal: PortalServer) -> None:
 # Options
 
 
+def test_an_answer_ends_a_refusal_though_the_deletion_is_held(portal: PortalServer) -> None:
+    """Only two jobs in a row that are refused a day apart prove that a dataset was withdrawn."""
+    harvest = add_portal(portal)
+    harvest.run()
+    dataset_id, left_out = next(iter(portal.datasets.items()))
+    portal.unindexed.add(dataset_id)
+    for is_private, is_held in ((True, False), (False, True), (True, True)):
+        left_out["private"] = is_private
+        assert harvest.run().stats["deleted"] == 0
+        assert bool(harvest.hold()) is is_held
+        harvest.wait_a_day()
+    assert harvest.run().stats["deleted"] == 1
+    assert harvest.hold() is None
+
+
 def test_extras_tags_and_groups(portal: PortalServer) -> None:
     factories.Group(name="maps")
     known = factories.Group(name="air")

@@ -125,6 +125,9 @@ class Job:
     def kept(self, absent: AbsentRecord) -> None:
         self.absent.append(absent)
 
+    def held(self, absent: AbsentRecord) -> None:
+        self.absent.append(absent)
+
     def answered(self, known: KnownRecord) -> None:
         self.answering.append(known)
 
