@@ -278,8 +278,8 @@ def sorted_extras(
     *args: Any,
     **kwargs: Any,
 ) -> list[tuple[str, Any]]:
-    """Leave our extras out of "Additional info": they have a page of their own."""
-    hidden = ours_among(package_extras)
+    """Leave our extras out of "Additional info", and those that say the same as :func:`freshness_facts`."""
+    hidden = {*ours_among(package_extras), *frequencies.as_judged(package_extras)}
     shown = [extra for extra in package_extras if extra.get("key") not in hidden]
     return next_helper(shown, *args, **kwargs)
 

@@ -29,11 +29,11 @@ from ..aging.frequency import (
     parse,
 )
 from ..aging.vocabularies import Vocabulary
-from ..ckan_adapter.core import declared_fields, model, same_user
+from ..ckan_adapter.core import NAMES, declared_fields, model, same_user
 from ..ckan_adapter.packages import lock_packages, package_extras
 from ..interfaces import IFreshnessVocabularies
 from ..model import DatasetFreshness
-from .own_fields import ours_among
+from .own_fields import as_mapping, look_ours, ours_among
 
 DEFAULT_KEY = "default_frequency"
 """The key of the default in a harvest source's configuration and in an organization's extras."""
@@ -107,6 +107,25 @@ def read(
     if own is not None:
         return StatedFrequency(own, FrequencySource.DATASET, key, raw)
     return StatedFrequency(UnknownFrequency("", Reason.NOT_GIVEN), None)
+
+
+def as_judged(extras: object) -> set[str]:
+    """Return the keys of a dataset's extras that state the frequency by which it is judged.
+
+    :param extras: a list of extras as actions return it
+    """
+    values = as_mapping(extras)
+    days = values.get(NAMES.frequency) if look_ours(values) else None
+    readings = {
+        key: parse(values[key], vocabularies())
+        for key in settings.frequency_keys()
+        if key in values
+    }
+    return {
+        key
+        for key, reading in readings.items()
+        if isinstance(reading, Frequency) and str(reading.days) == days
+    }
 
 
 def explained(reading: UnknownFrequency) -> str:

@@ -6,11 +6,13 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
 from bs4 import BeautifulSoup
 from ckan.tests import factories
 
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.reporting import labels
+from ckanext.freshness.tests.datasets import Act, new
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
 
@@ -76,17 +78,48 @@ def test_lists_and_pages_say_the_status(read: Read, world: dict[str, Any]) -> No
             assert one["title"] == labels.label("meaning", status.value)
 
 
-def test_additional_info_says_when_the_data_changed(read: Read, world: dict[str, Any]) -> None:
-    rows = {
+def additional_info(page: BeautifulSoup) -> dict[str, str]:
+    rows = page.select("tr:has(th.dataset-label)")
+    return {
         one.select("th")[0].get_text(strip=True): one.select("td")[0].get_text(strip=True)
-        for one in read("/dataset/data-due-0").select("tr:has(th.dataset-label)")
+        for one in rows
     }
+
+
+def test_additional_info_says_when_the_data_changed(read: Read, world: dict[str, Any]) -> None:
+    rows = additional_info(read("/dataset/data-due-0"))
     changed, due = (datetime.now(timezone.utc) - timedelta(days=days) for days in (8, 1))
     for label, day in (("Data last changed", changed), ("Update expected by", due)):
         assert rows[label] == labels.in_words(day, "year")
     assert rows["Update frequency"] == "Every week"
-    assert rows["data_update_frequency"] == "7", "the other extras are as in CKAN"
     assert "Metadata edited" in rows and not [one for one in rows if "freshness" in one]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        # The extras that are shown as CKAN shows them: not those that the row "Update frequency" says in words.
+        ({"data_update_frequency": "7"}, {}),
+        (
+            {
+                "frequency": "R/P1M",
+                "accrual_periodicity": "monthly",
+            },
+            {},
+        ),
+        ({"frequency": "weekly", "update_frequency": "yearly"}, {"update_frequency": "yearly"}),
+        ({"frequency": "when I like"}, {"frequency": "when I like"}),
+        ({"freshness": "of fish", "frequency": "7"}, {"freshness": "of fish", "frequency": "7"}),
+    ],
+)
+def test_additional_info_has_each_frequency_once(
+    read: Read, act: Act, world: Any, given: dict[str, str], shown: dict[str, str]
+) -> None:
+    extras = [{"key": key, "value": value} for key, value in given.items()]
+    dataset = new(act, extras=[*extras, {"key": "spatial", "value": "here"}])
+    rows = additional_info(read(f"/dataset/{dataset['name']}"))
+    others = {key: rows[key] for key in (*given, "spatial") if key in rows}
+    assert others == {**shown, "spatial": "here"}
 
 
 def pills(page: BeautifulSoup) -> list[str]:
