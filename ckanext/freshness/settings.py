@@ -42,9 +42,9 @@ def number(value: Any, lowest: float = 0, highest: float = math.inf) -> float:
     return _bounded(value, float, "a number", lowest, highest)
 
 
-def whole(value: Any, lowest: float = 0, highest: float = math.inf) -> int:
-    """Convert an option's value to a whole number from ``lowest`` to ``highest``."""
-    return int(_bounded(value, _whole, "a whole number", lowest, highest))
+def whole(value: Any, lowest: float = 0) -> int:
+    """Convert an option's value to a whole number of ``lowest`` or more."""
+    return int(_bounded(value, _whole, "a whole number", lowest, math.inf))
 
 
 def above_zero(value: Any) -> float:

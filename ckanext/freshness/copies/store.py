@@ -20,7 +20,6 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta, timezone
-from types import TracebackType
 from typing import IO, Any, NamedTuple
 
 from ..dates import aware
@@ -78,12 +77,7 @@ class StagedBody:
     def __enter__(self) -> StagedBody:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

@@ -21,7 +21,6 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
-from types import TracebackType
 from typing import IO, Any, BinaryIO, TypeVar
 
 from . import Exceeded, Unopened
@@ -82,12 +81,7 @@ class Sandbox:
     def __enter__(self: _Sandbox) -> _Sandbox:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

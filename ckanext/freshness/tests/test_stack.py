@@ -30,8 +30,8 @@ STUBBORN = [
 ]
 
 
-def wait_for(text: str, log: Path, seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
+def wait_for(text: str, log: Path) -> None:
+    deadline = time.monotonic() + 120
     while text not in (log.read_text() if log.exists() else ""):
         assert time.monotonic() < deadline, log.read_text() if log.exists() else "no log"
         time.sleep(0.01)

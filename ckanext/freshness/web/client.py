@@ -16,7 +16,6 @@ import asyncio
 import contextlib
 from datetime import datetime, timezone
 from time import monotonic
-from types import TracebackType
 
 from yarl import URL
 
@@ -95,12 +94,7 @@ class Client:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._connections is not None:
             await self._connections.close()
             self._connections = None

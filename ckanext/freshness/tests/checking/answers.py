@@ -102,11 +102,10 @@ def simple(
     prefix: str,
     cases: Iterable[tuple[str, bytes]],
     nights: tuple[Outcome, Outcome, Outcome],
-    format_: str = "CSV",
 ) -> Iterator[Case]:
     """Yield cases whose server always says the same."""
     for name, sent in cases:
-        yield Case(f"{prefix}: {name}", always(sent), nights, format_)
+        yield Case(f"{prefix}: {name}", always(sent), nights)
 
 
 def nightly(*bodies: bytes, headers: bytes = b"") -> Answer:
@@ -817,7 +816,6 @@ def _latin(text: str) -> bytes:
     return text.encode("latin-1") + b"\n" + BODY * 300
 
 
-ZIP, ZIPPED_ANEW = (archive({"a.csv": BODY * 99}, year=year) for year in (2020, 2025))
 KINDS = {
     "CSV": BODY,
     "stamped CSV": b"# Generated on 2026-11-25\n" + BODY * 2,

@@ -60,11 +60,11 @@ def judged(package_id: str = "p", frequency: int | None = 30, due: datetime | No
     insert("freshness_dataset", row)
 
 
-def evidence(kind: str, at: datetime, resource_id: str = "r", package_id: str = "p") -> None:
+def evidence(kind: str, at: datetime, resource_id: str = "r") -> None:
     insert(
         "freshness_evidence",
         {
-            "package_id": package_id,
+            "package_id": "p",
             "resource_id": resource_id,
             "evidence": kind,
             "happened_at": utc(at),

@@ -58,13 +58,12 @@ def first_step(
     *,
     last_change: datetime | None = KNOWN,
     anyway: bool = False,
-    conditional: bool = True,
     verifies: bool = False,
 ) -> Decision:
     return after_headers(
         memory,
         headers,
-        conditional=conditional,
+        conditional=True,
         last_change=last_change,
         fresh_after=NOW - 30 * DAY,
         hash_anyway=anyway,

@@ -107,11 +107,11 @@ class LoopbackServer:
         failures: exceptions of `answer` itself; leaving the `with` block raises the first.
     """
 
-    def __init__(self, *, port: int = 0, address: str = "127.0.0.1", latency: float = 0.0) -> None:
+    def __init__(self, *, port: int = 0, address: str = "127.0.0.1") -> None:
         self.requests: list[Request] = []
         self.answers: list[Answered] = []
         self.faults: dict[FaultKey, Fault] = {}
-        self.latency = latency
+        self.latency = 0.0
         self.peak = 0
         self.connections = 0
         self.failures: list[Exception] = []
@@ -214,7 +214,7 @@ class LoopbackServer:
     def wait_for(self, prefix: str = "", times: int = 1, timeout: float = 60.0) -> None:
         """Wait until so many requests with such a target have arrived.
 
-        Raises TimeoutError after `timeout` seconds.
+        Raises TimeoutError after a minute.
         """
         with self._news:
             if not self._news.wait_for(lambda: self.count(prefix) >= times, timeout):
@@ -223,16 +223,14 @@ class LoopbackServer:
                     f" within {timeout} s."
                 )
 
-    def wait_until_idle(self, timeout: float = 60.0) -> None:
+    def wait_until_idle(self) -> None:
         """Wait until no request is in work: all were answered, or their clients have gone.
 
-        Raises TimeoutError after `timeout` seconds.
+        Raises TimeoutError after a minute.
         """
         with self._news:
-            if not self._news.wait_for(lambda: self._in_work == 0, timeout):
-                raise TimeoutError(
-                    f"{self.url} still works on {self._in_work} requests after {timeout} s."
-                )
+            if not self._news.wait_for(lambda: self._in_work == 0, 60):
+                raise TimeoutError(f"{self.url} still works on {self._in_work} requests.")
 
     def reset(self) -> None:
         """Forget what was asked; content and faults stay."""

@@ -61,14 +61,13 @@ class CatalogueServer(LoopbackServer):
         count: int = 7,
         *,
         page_size: int | None = None,
-        link: str = "paged",
         form: str = "turtle",
     ) -> None:
         super().__init__()
         self.entries = _entries(count)
         self.unlisted: list[Entry] = []
         self.page_size = page_size
-        self.link = link
+        self.link = "paged"
         self.form = form
         self.total: str | None = None
         self.paths: dict[str, str] = {}

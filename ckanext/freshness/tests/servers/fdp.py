@@ -30,29 +30,20 @@ from ckanext.freshness.tests.servers.negotiation import (
 class FdpServer(FdpModel, LoopbackServer):
     """A FAIR Data Point: the model's records, served.
 
-    `prefix` is a path below which it lives (`/fdp`). `layout` says how it differs from the reference
-    implementation and may be changed at any time. With `shuffle`, each answer has its triples in
-    another order, other blank node labels and other server-made values, so that the bytes differ
-    and the content does not. `files` are further paths and what is at them.
+    `layout` says how it differs from the reference implementation and may be changed at any time.
+    With `shuffle`, each answer has its triples in another order, other blank node labels and other
+    server-made values, so that the bytes differ and the content does not. `files` are further paths
+    and what is at them.
 
     `/all.ttl` has everything as one DCAT catalogue.
     """
 
-    def __init__(
-        self,
-        *,
-        port: int = 0,
-        address: str = "127.0.0.1",
-        latency: float = 0.0,
-        prefix: str = "",
-        layout: Layout | None = None,
-        shuffle: bool = False,
-    ) -> None:
-        LoopbackServer.__init__(self, port=port, address=address, latency=latency)
-        FdpModel.__init__(self, prefix)
-        self.shuffle = shuffle
+    def __init__(self, *, port: int = 0) -> None:
+        LoopbackServer.__init__(self, port=port)
+        FdpModel.__init__(self)
+        self.shuffle = False
         self.files: dict[str, Answer] = {}
-        self.renderer = Renderer(self, self.url, layout or Layout())
+        self.renderer = Renderer(self, self.url, Layout())
         self._noise = itertools.count(1)
 
     @property
@@ -67,7 +58,7 @@ class FdpServer(FdpModel, LoopbackServer):
     @property
     def source_url(self) -> str:
         """Where the root is served: what a harvest source is made of."""
-        return f"{self.url}{self.prefix}"
+        return f"{self.url}"
 
     def url_of(self, record: Record) -> str:
         """Where a record is served."""
@@ -83,7 +74,7 @@ class FdpServer(FdpModel, LoopbackServer):
             return Answer(405, b"", {"Allow": "GET, HEAD"})
         if file := self.files.get(request.path):
             return file.unless_known(request)
-        if request.path == f"{self.prefix}/all.ttl":
+        if request.path == "/all.ttl":
             return Answer(200, as_single_catalogue(self), {"Content-Type": TURTLE})
         record = self.find(request.target)
         if record is not None:

@@ -97,8 +97,7 @@ class FdpModel:
     Ids, times and everything else are the same in each run. `version` grows with each change.
     """
 
-    def __init__(self, prefix: str = "") -> None:
-        self.prefix = prefix
+    def __init__(self) -> None:
         self.version = 0
         self._made = 0
         self._ticks = 0
@@ -113,8 +112,8 @@ class FdpModel:
             "language": "http://id.loc.gov/vocabulary/iso639-1/en",
             "license": "http://purl.org/NET/rdflicense/cc-zero1.0",
         }
-        self.root = self._new(Kind.ROOT, prefix, None, fields)
-        self._records[key_of(prefix + "/")] = self.root
+        self.root = self._new(Kind.ROOT, "", None, fields)
+        self._records[key_of("/")] = self.root
 
     def snapshot(self) -> Callable[[], None]:
         """Return a function that makes all records what they are now."""
@@ -304,7 +303,7 @@ class FdpModel:
         path: str | None = None,
     ) -> Record:
         id = id or str(uuid.uuid5(_NAMESPACE, f"{kind.value}/{self._made}"))
-        path = self.prefix + (path or f"/{kind.value}/{quote(id, safe=';=~')}")
+        path = path or f"/{kind.value}/{quote(id, safe=';=~')}"
         if key_of(path) in self._records:
             raise ValueError(f"There is a record at {path} already.")
         number = self._made + 1

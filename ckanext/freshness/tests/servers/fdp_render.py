@@ -152,7 +152,7 @@ class Renderer:
         `number` is that of a page, if its document has pages.
         """
         level = _LEVELS[record.kind]
-        profile = f"{self.base}{self.model.prefix}/profile/{level.profile}"
+        profile = f"{self.base}/profile/{level.profile}"
         page = self.own_page(record, number)
         blocks = self._blocks(record, noise, profile, page)
         if self.layout.containers:
@@ -286,7 +286,7 @@ class Renderer:
         listed = self._listed(record, kind, page)
         contains = f";\n  ldp:contains {listed}" if listed else ""
         return (
-            f"\n<{self.base}{self.model.prefix}/{kind.value}/> a ldp:DirectContainer;\n"
+            f"\n<{self.base}/{kind.value}/> a ldp:DirectContainer;\n"
             f'  dcterms:title "{_LEVELS[kind].container_title}";\n'
             f"  ldp:membershipResource <{self.iri(record)}>;\n"
             f"  ldp:hasMemberRelation {self._relation(record.kind, kind)}{contains} .\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,12 +30,7 @@ class Canary:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for listener in self._sockets:
             listener.close()
 

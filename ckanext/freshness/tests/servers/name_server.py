@@ -6,7 +6,6 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from aiohttp import AsyncResolver
@@ -51,10 +50,10 @@ class NameServer:
         self._socket.bind(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._serve, name="name server", daemon=True)
 
-    def resolver(self, *, timeout: float = 5.0, tries: int = 1) -> AsyncResolver:
+    def resolver(self) -> AsyncResolver:
         """Return a resolver that asks this server alone; to be called in a running loop."""
         host, port = self._socket.getsockname()
-        return AsyncResolver(nameservers=[f"{host}:{port}"], timeout=timeout, tries=tries)
+        return AsyncResolver(nameservers=[f"{host}:{port}"], timeout=5, tries=1)
 
     def _serve(self) -> None:
         while True:
@@ -81,12 +80,7 @@ class NameServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as farewell:
             farewell.sendto(b"", self._socket.getsockname())
         self._thread.join(10)

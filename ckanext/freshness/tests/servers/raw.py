@@ -11,7 +11,6 @@ import contextlib
 import ssl
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,12 +71,7 @@ class RawServer:
         listening.result(_THREAD_TIMEOUT)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(_THREAD_TIMEOUT)
 

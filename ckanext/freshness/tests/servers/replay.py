@@ -49,15 +49,8 @@ class ReplayServer(LoopbackServer):
     as `{base}`) to status, headers and body. The Accept header is not looked at.
     """
 
-    def __init__(
-        self,
-        recording: Path | Mapping[str, Any] = FDP_RECORDING,
-        *,
-        port: int = 0,
-        address: str = "127.0.0.1",
-        latency: float = 0.0,
-    ) -> None:
-        super().__init__(port=port, address=address, latency=latency)
+    def __init__(self, recording: Path | Mapping[str, Any]) -> None:
+        super().__init__()
         self.recording: Mapping[str, Any] = (
             load_recording(recording) if isinstance(recording, Path) else recording
         )

@@ -17,7 +17,6 @@ from aiosmtpd.smtp import AuthResult
 
 if TYPE_CHECKING:
     import ssl
-    from types import TracebackType
 
     from aiosmtpd.smtp import SMTP, Envelope, Session
     from typing_extensions import Self
@@ -86,12 +85,7 @@ class MailHost:
         self.connections = 0
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def stop(self) -> None:

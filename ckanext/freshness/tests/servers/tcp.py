@@ -11,7 +11,6 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -78,12 +77,7 @@ class TcpProxy:
         self.open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.away()
 
     def _accept(self, listener: socket.socket) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
@@ -37,14 +36,12 @@ def server() -> Iterator[NameServer]:
 def look_up(
     server: NameServer,
     main: Callable[[Names], Awaitable[object]],
-    *,
-    tries: int = 1,
     **limits: float,
 ) -> None:
     """Run a function with names that only this server knows."""
 
     async def run() -> None:
-        names = Names(partial(server.resolver, tries=tries), **limits)
+        names = Names(server.resolver, **limits)
         try:
             await main(names)
         finally:

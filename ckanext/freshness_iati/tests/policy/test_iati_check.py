@@ -59,10 +59,10 @@ def store(tmp_path: Path) -> Store:
 class Cycle:
     """One dataset through several cycles: its state and its copy."""
 
-    def __init__(self, server: IatiFiles, store: Store, path: str = "/file.xml") -> None:
+    def __init__(self, server: IatiFiles, store: Store) -> None:
         self.server = server
         self.store = store
-        self.url = f"{server.url}{path}"
+        self.url = f"{server.url}/file.xml"
         self.state = FileState()
 
     def __call__(self, after: timedelta = timedelta(0), url: str | None = None) -> IatiCheckResult:

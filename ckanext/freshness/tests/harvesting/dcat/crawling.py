@@ -21,9 +21,9 @@ from ckanext.freshness.web.hosts import HostPolicy, Hosts
 class CatalogueSite(Site):
     """The datasets of one catalogue, harvested by real surveys into memory."""
 
-    def __init__(self, server: Any, *, most: int = 100_000, **options: Any) -> None:
+    def __init__(self, server: Any, **options: Any) -> None:
         super().__init__(server, **options)
-        self.most = most
+        self.most = 100_000
         self.allowed_hosts: list[str] = []
 
     async def _crawl(self, job: Job, known: CurrentRecords, sink: Sink, now: datetime) -> CrawlEnd:

@@ -25,9 +25,9 @@ def laid(fields: dict[str, Any], schema: dict[str, Any], **more: Any) -> LaidOut
     )
 
 
-def schema_of(*fields: dict[str, Any], languages: tuple[str, ...] = ("en", "nl")) -> dict[str, Any]:
+def schema_of(*fields: dict[str, Any]) -> dict[str, Any]:
     return {
-        "form_languages": list(languages),
+        "form_languages": ["en", "nl"],
         "dataset_fields": list(fields),
         "resource_fields": list(fields),
     }
