@@ -30,7 +30,7 @@ class Decisions:
 
     :ivar released: the records that the next job may delete
     :ivar held: all others
-    :ivar answered: those of the others that are held only because their own URLs answered
+    :ivar answered: those of the others that are held only for what their own URLs answered
     """
 
     released: Collection[str]

@@ -124,6 +124,9 @@ class MessageCode(enum.Enum):
     NOT_READ = N_("It could not be read.")
     MAY_BE_LISTED = N_("It is no longer listed, but a catalog that may list it could not be read.")
     CATALOG_REFUSED = N_("The source refuses access to most records of its catalog.")
+    REFUSED_IN_TURN = N_(
+        "For two days the source has now refused access to it, now said that it is gone, in turn."
+    )
     ACCESS_REFUSED = N_(
         "The source refuses access to it. If it still does after a day, it counts as gone."
     )

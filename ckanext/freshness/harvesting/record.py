@@ -238,22 +238,36 @@ class Sighting:
 # Records that are current
 
 
+class RefusedAs(enum.Enum):
+    """How a URL refuses a record or distribution."""
+
+    FORBIDDEN = "forbidden"
+    """401 or 403."""
+    WALL = "wall"
+    """401 or 403, as more than half of its catalog's records answer: that says nothing about this one."""
+    GONE = "gone"
+    """404 or 410."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The answer by which a record's own URL refuses it, and since when jobs have got no other answer."""
+    """How a URL refuses a record or distribution, and since when it has not answered with it."""
 
-    answer: ReadOutcome
-    """FORBIDDEN or GONE."""
+    kind: RefusedAs
     since: datetime
+    """When a job first got it, and no other refusal since."""
+    first: datetime
+    """When a job first got any refusal."""
 
     def __str__(self) -> str:
-        return f"{self.answer.value} {self.since.isoformat()}"
+        return f"{self.kind.value} {self.since.isoformat()} {self.first.isoformat()}"
 
     @classmethod
     def parse(cls, text: str) -> Refusal:
         """Return the refusal that ``str`` wrote."""
-        answer, since = text.split(" ", 1)
-        return cls(ReadOutcome(answer), datetime.fromisoformat(since))
+        kind, *times = text.split()
+        since, *_, first = map(datetime.fromisoformat, [*times, times[-1]])
+        return cls(RefusedAs(kind), since, first)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,23 @@ these have holes. The record's own URL decides, for every type of source:
   catalogues whose identifiers may lead nowhere, it cannot tell.
 - It answers with the record itself: its deletion is held until an editor releases it, unless the source says
   ``delete_unlisted``.
-- It answers 401 or 403: the record is gone if two jobs at least 24 hours apart found the same.
+- It answers 401 or 403: the record is gone if two jobs at least 24 hours apart found the same, and no job
+  between them anything else that tells.
 - It cannot tell (another host, a page for people, an error), or was not requested: the record is gone if two
   jobs at least 20 hours apart found it left out of lists that were all proved to be read whole
   (:mod:`.listings`).
 
 A record that is listed but answers 401, 403, 404 or 410 is gone if two jobs at least 24 hours apart found the
-same: proxies answer 404 for a moment while a server starts again. 404 and 403 are not the same.
+same: proxies answer 404 for a moment while a server starts again. 404 and 403 are not the same. A record that
+has been refused in turn for 48 hours, and never answered with itself, is held.
 
 If more than half of a catalog's records answer 401 or 403, the server refuses everything: their deletion is
-held after these 24 hours, and none of them is deleted without an approval.
+held after 24 hours, and none of them is deleted without an approval. Such an answer says nothing about one
+record. When the others answer again, the 24 hours of a record that is still refused begin.
+
+What is held because of the answers of a record's own URL (with itself, in turn, or as all others) is held no
+longer if this URL says that the record is gone. An approval ends with the deletion, or when the record is listed
+and nothing has refused it since it was last read.
 
 Any other failure keeps records:
 
@@ -51,7 +58,7 @@ from datetime import datetime, timedelta
 
 from ..dates import utc_words
 from .messages import HarvestMessage, MessageCode
-from .record import Containers, KnownRecord, ReadOutcome, Refusal, SeenRecord
+from .record import Containers, KnownRecord, ReadOutcome, Refusal, RefusedAs, SeenRecord
 
 WITHDRAWN_AFTER = timedelta(hours=24)
 """How far apart two jobs must be refused a record (401 or 403; if it is listed, also 404 or 410) before it
@@ -59,6 +66,10 @@ counts as withdrawn.
 
 The same applies to a listed distribution.
 """
+
+IN_TURN_AFTER = timedelta(hours=48)
+"""How long jobs must have been refused a record, now in one way and now in another, before editors decide. An
+answer that stays has had its 24 hours by then."""
 
 LEFT_OUT_AFTER = timedelta(hours=20)
 """How far apart two jobs must find a record left out before it is gone, if its own URL cannot tell. The same
@@ -134,6 +145,9 @@ def fate_of_distribution(
 ) -> ResourceFate:
     """Decide whether a resource stays whose distribution an earlier job read, but not this one.
 
+    A distribution that is refused in turn, now 403 and now 404, stays: no editor could decide about it, each
+    job warns, and the check of its link says what people get.
+
     :param listed: its dataset lists the distribution, or the dataset's list was not read completely.
     :param outcome: the result of the attempt to read it; None if there was no attempt.
     :param refusal: what the previous job kept.
@@ -141,8 +155,8 @@ def fate_of_distribution(
     if not listed:
         return ResourceFate(stays=False)
     refusal = _refusal(refusal, outcome, now)
-    is_gone = refusal is not None and outcome is refusal.answer and _is_late(refusal, now)
-    return ResourceFate(stays=not is_gone, refusal=refusal)
+    refused = _of_this_job(refusal, outcome)
+    return ResourceFate(stays=refused is None or not _is_late(refused, now), refusal=refusal)
 
 
 # Deletions
@@ -198,8 +212,8 @@ class HeldDeletions:
     reason: str
     """For people: why the deletions are held."""
     answered: Collection[str] = ()
-    """Guids of those that are held only because their own URLs answered with the record. If such a URL says
-    later that the record is gone, this ends the hold."""
+    """Guids of those that are held only for what their own URLs answered. If such a URL says later that the
+    record is gone, this ends the hold."""
 
     @property
     def verified(self) -> list[AbsentRecord]:
@@ -307,7 +321,8 @@ def deletions(
         for decision in keep
         if decision.known.guid in held or decision.known.guid in released
         if not decision.known.approved
-        if not _is_listed(seen.get(decision.known.url))
+        # A listed record was held because it was refused: only its own answer ends that.
+        if decision.known.refusal or not _is_listed(seen.get(decision.known.url))
     ]
     records = _counted(len(current), "records")
     if alarms:
@@ -329,7 +344,7 @@ def deletions(
         one.known.guid
         for one in on_list
         if one.known.guid in answered
-        or (one.own_url is ReadOutcome.PRESENT and one.known.guid not in held)
+        or (one.known.guid not in held and _is_held_for_its_answer(one, containers))
         if not alarms and not one.known.foreign
     }
     return Deletions(
@@ -350,7 +365,7 @@ class _Crawl:
     has_many_unasked: bool
     """So many records were left out that they were not requested: only editors delete them."""
     answered: Collection[str]
-    """Guids of records that are held because their own URLs answered."""
+    """Guids of records that are held for what their own URLs answered."""
     now: datetime
 
 
@@ -360,7 +375,8 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
     is_listed = _is_listed(seen)
     if seen is not None and is_listed and seen.outcome is ReadOutcome.PRESENT:
         return None
-    refusal = _refusal(known.refusal, _answer(seen), crawl.now)
+    is_wall = known.catalog_url in crawl.refusing
+    refusal = _refusal(known.refusal, _answer(seen), crawl.now, is_wall=is_wall)
     if not known.recognised and not is_listed:
         reason = HarvestMessage(
             f"kept: another harvester called it {known.guid!r}, which names no record of this source; "
@@ -378,25 +394,42 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
             return AbsentRecord(known, False, reason, refusal)
     if seen is None or not is_listed:
         return _decide_unlisted(known, _answer(seen), refusal, crawl)
-    if refusal is not None and seen.outcome is refusal.answer:
-        return _decide_refused(known, refusal, crawl)
+    if (refused := _of_this_job(refusal, seen.outcome)) is not None:
+        return _decide_refused(known, refused, crawl)
     return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), refusal)
 
 
 _NOT_READ = "kept: listed, but could not be read", MessageCode.NOT_READ
 
 
-def _refusal(before: Refusal | None, answer: ReadOutcome | None, now: datetime) -> Refusal | None:
+_REFUSED_AS = {ReadOutcome.FORBIDDEN: RefusedAs.FORBIDDEN, ReadOutcome.GONE: RefusedAs.GONE}
+
+
+def _refusal(
+    before: Refusal | None, answer: ReadOutcome | None, now: datetime, *, is_wall: bool = False
+) -> Refusal | None:
     """Return how a record or distribution has been refused, with what its own URL answered now.
 
     If it answers with the record, it is refused no longer, wherever it is listed. A failure neither ends a
     refusal nor begins it anew; another refusal does.
+
+    :param is_wall: more than half of its catalog's records answer 401 or 403.
     """
     if answer is ReadOutcome.PRESENT:
         return None
-    if answer not in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
+    kind = _REFUSED_AS.get(answer) if answer is not None else None
+    if kind is None:
         return before
-    return before if before is not None and before.answer is answer else Refusal(answer, now)
+    if kind is RefusedAs.FORBIDDEN and is_wall:
+        kind = RefusedAs.WALL
+    if before is None:
+        return Refusal(kind, now, now)
+    return before if before.kind is kind else Refusal(kind, now, before.first)
+
+
+def _of_this_job(refusal: Refusal | None, answer: ReadOutcome | None) -> Refusal | None:
+    """Return a refusal if this job got it, too; None if this job got no refusal."""
+    return refusal if answer in _REFUSED_AS else None
 
 
 def _decide_unlisted(
@@ -412,14 +445,15 @@ def _decide_unlisted(
         reason = HarvestMessage("its own URL answers 404 or 410: it is gone", MessageCode.GONE)
         return AbsentRecord(known, True, reason, refusal)
     container = next(iter([*containers.unreadable, *containers.unproved]), None)
-    counts = refusal is not None and answer is refusal.answer and not containers.unreadable
-    refused = refusal if counts else None
+    refused = None if containers.unreadable else _of_this_job(refusal, answer)
     if refused and answer is ReadOutcome.FORBIDDEN and (was_there or container is None):
         return _decide_refused(known, refused, crawl)
     if container is not None:
         words = f"not listed any more, but {container} could not be read whole and may list it"
         # If its URL may always have answered so, and the list is never proved, only an editor can decide.
-        is_late = refused is not None and _is_late(refused, crawl.now)
+        is_late = refused is not None and (
+            _is_late(refused, crawl.now) or _is_in_turn(refused, crawl.now)
+        )
         words = words if is_late else f"kept: {words}"
         reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED, container=container)
         return AbsentRecord(known, is_late, reason, refusal, needs_approval=is_late)
@@ -490,9 +524,43 @@ def _is_listed(seen: SeenRecord | None) -> bool:
     return seen is not None and bool(seen.listed_in)
 
 
+def _is_held_for_its_answer(one: AbsentRecord, containers: Containers) -> bool:
+    """Return whether only the answer of a URL, from which jobs have read the record, makes an approval necessary."""
+    if one.own_url is ReadOutcome.PRESENT:
+        return True
+    return one.needs_approval and containers.has_own_documents and one.own_url in _REFUSED_AS
+
+
 def _is_late(refusal: Refusal, now: datetime) -> bool:
-    """Return whether jobs have got a refusal for long enough."""
+    """Return whether jobs have got one refusal for long enough."""
     return now - refusal.since >= WITHDRAWN_AFTER
+
+
+def _is_in_turn(refusal: Refusal, now: datetime) -> bool:
+    """Return whether jobs have got several refusals for so long that none of them lasts."""
+    return now - refusal.first >= IN_TURN_AFTER
+
+
+_OF_CATALOG = "more than half of its catalog's records answer 401 or 403"
+
+_REFUSED = {
+    RefusedAs.FORBIDDEN: (
+        ("it answers 401 or 403", MessageCode.ACCESS_REFUSED),
+        ("withdrawn: it has answered 401 or 403 since {since}", MessageCode.WITHDRAWN),
+    ),
+    RefusedAs.WALL: (
+        (_OF_CATALOG, MessageCode.CATALOG_REFUSED),
+        (f"it has been refused since {{since}}, but {_OF_CATALOG}", MessageCode.CATALOG_REFUSED),
+    ),
+    RefusedAs.GONE: (
+        ("it answers 404 or 410, but is still listed", MessageCode.STILL_LISTED),
+        (
+            "it is listed, but has answered 404 or 410 since {since}: it is gone",
+            MessageCode.GONE,
+        ),
+    ),
+}
+"""By refusal: why a record is kept at first, and why it is deleted or held later."""
 
 
 def _decide_refused(known: KnownRecord, refusal: Refusal, crawl: _Crawl) -> AbsentRecord:
@@ -500,27 +568,20 @@ def _decide_refused(known: KnownRecord, refusal: Refusal, crawl: _Crawl) -> Abse
 
     With the latter the server contradicts itself.
     """
-    since = utc_words(refusal.since)
-    is_wall = refusal.answer is ReadOutcome.FORBIDDEN and known.catalog_url in crawl.refusing
-    if is_wall:
-        words = "more than half of its catalog's records answer 401 or 403"
-        late = f"it has answered 401 or 403 since {since}, but {words}", MessageCode.CATALOG_REFUSED
-        early = f"kept: {words}", MessageCode.CATALOG_REFUSED
-        then = "an editor decides"
-    elif refusal.answer is ReadOutcome.FORBIDDEN:
-        late = f"withdrawn: it has answered 401 or 403 since {since}", MessageCode.WITHDRAWN
-        early = "kept: it answers 401 or 403", MessageCode.ACCESS_REFUSED
-        then = "gone"
-    else:
-        words = f"it is listed, but has answered 404 or 410 since {since}: it is gone"
-        late = words, MessageCode.GONE
-        early = "kept: it answers 404 or 410, but is still listed", MessageCode.STILL_LISTED
-        then = "gone"
+    early, late = _REFUSED[refusal.kind]
+    is_wall = refusal.kind is RefusedAs.WALL
     if _is_late(refusal, crawl.now):
-        return AbsentRecord(known, True, HarvestMessage(*late), refusal, needs_approval=is_wall)
+        words, code = late
+        reason = HarvestMessage(words.format(since=utc_words(refusal.since)), code)
+        return AbsentRecord(known, True, reason, refusal, needs_approval=is_wall)
+    if _is_in_turn(refusal, crawl.now):
+        words = f"it has been refused in turn (401, 403, 404, 410) since {utc_words(refusal.first)}"
+        reason = HarvestMessage(words, MessageCode.REFUSED_IN_TURN)
+        return AbsentRecord(known, True, reason, refusal, needs_approval=True)
     words, code = early
     until = utc_words(refusal.since + WITHDRAWN_AFTER)
-    words += f"; {then} if a job after {until} finds the same"
+    then = "an editor decides" if is_wall else "gone"
+    words = f"kept: {words}; {then} if a job after {until} finds the same"
     return AbsentRecord(known, False, HarvestMessage(words, code), refusal)
 
 

@@ -69,7 +69,7 @@ def freshness_harvest_hold_show(
     :returns: null if none are held; else ``list_id`` (names exactly this list), ``job_id``,
         ``held_at``, ``reason``, ``count``, ``current`` (of how many records that are harvested now),
         ``held`` (for each record ``guid``, ``url``, ``reason``, ``reason_code`` (with the values of its
-        sentence), ``own_url`` (as in a preview), ``answered`` (it is held only because this URL answered),
+        sentence), ``own_url`` (as in a preview), ``answered`` (it is held only for what this URL answered),
         ``released``, ``package_id``, and ``name``, ``title`` and
         ``state`` of its dataset), ``released_at`` and
         ``released_by`` (null until an editor releases the list)

@@ -50,7 +50,7 @@ class RecordMemory:
     services: list[str] = field(default_factory=list)
     """The data services that it names and that have documents of their own."""
     refusals: Mapping[str, str] = field(default_factory=dict)
-    """By URI of a distribution that answers 401 or 403, or 404 or 410: a text of :class:`..record.Refusal`."""
+    """How distributions are refused, by URI: a text of :class:`..record.Refusal`."""
 
     @classmethod
     def of(cls, known: KnownRecord | None) -> RecordMemory:

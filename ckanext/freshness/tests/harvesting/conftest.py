@@ -207,8 +207,8 @@ class Harvest:
         for row in model.Session.query(extra).filter(
             extra.key.in_(("refusal", "absent_since", "incomplete_since"))
         ):
-            answer, _, since = row.value.rpartition(" ")
-            row.value = f"{answer} {_a_day_earlier(since)}".strip()
+            words = row.value.split()
+            row.value = " ".join(one if one.isalpha() else _a_day_earlier(one) for one in words)
         for missing in model.Session.query(HarvestDocument).filter_by(url=MISSING):
             missing.outline = {
                 guid: _a_day_earlier(since) for guid, since in missing.outline.items()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -27,8 +26,8 @@ def a_day_passes() -> None:
         remembered = json.loads(row.value)
         for uri, text in remembered["refusals"].items():
             refusal = Refusal.parse(text)
-            earlier = replace(refusal, since=refusal.since - timedelta(hours=24))
-            remembered["refusals"][uri] = str(earlier)
+            since, first = (one - timedelta(hours=24) for one in (refusal.since, refusal.first))
+            remembered["refusals"][uri] = str(Refusal(refusal.kind, since, first))
         row.value = json.dumps(remembered)
     model.Session.commit()
 

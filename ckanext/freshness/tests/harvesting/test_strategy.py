@@ -14,6 +14,7 @@ from ckanext.freshness.harvesting.record import (
     KnownRecord,
     ReadOutcome,
     Refusal,
+    RefusedAs,
     SeenRecord,
     guid_of,
 )
@@ -40,13 +41,21 @@ def dataset(name: object) -> str:
     return f"{ROOT}/dataset/{name}"
 
 
-def refused(answer: ReadOutcome | None, since: datetime | None) -> Refusal | None:
+FORBIDDEN, GONE = ReadOutcome.FORBIDDEN, ReadOutcome.GONE
+KINDS = {FORBIDDEN: RefusedAs.FORBIDDEN, GONE: RefusedAs.GONE}
+
+
+def refused(
+    answer: ReadOutcome | None, since: datetime | None, first: datetime | None = None
+) -> Refusal | None:
     """Return how jobs have been refused a record since a moment; None without either."""
-    is_refusal = since is not None and answer in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE)
-    return Refusal(answer, since) if is_refusal else None  # type: ignore[arg-type]
+    if since is None or answer not in KINDS:
+        return None
+    return Refusal(KINDS[answer], since, first or since)
 
 
-FORBIDDEN_A_DAY_AGO = Refusal(ReadOutcome.FORBIDDEN, A_DAY_AGO)
+FORBIDDEN_A_DAY_AGO = refused(FORBIDDEN, A_DAY_AGO)
+WALL_A_DAY_AGO = Refusal(RefusedAs.WALL, A_DAY_AGO, A_DAY_AGO)
 
 
 def known(name: object, catalog: str = A, **fields: object) -> KnownRecord:
@@ -166,29 +175,30 @@ DISTRIBUTIONS = [
 def test_the_resource_of_a_distribution_that_cannot_be_read(
     listed: bool, outcome: ReadOutcome | None, hours: int | None, stays: bool, since: int | None
 ) -> None:
-    before = None if hours is None or outcome is None else Refusal(outcome, NOW - hours * HOUR)
+    before = None if hours is None else refused(outcome, NOW - hours * HOUR)
     fate = fate_of_distribution(listed=listed, outcome=outcome, refusal=before, now=NOW)
-    after = None if since is None or outcome is None else Refusal(outcome, NOW - since * HOUR)
+    after = None if since is None else refused(outcome, NOW - since * HOUR)
     assert fate == ResourceFate(stays, after)
 
 
-FORBIDDEN, GONE = ReadOutcome.FORBIDDEN, ReadOutcome.GONE
+LONG_AGO = NOW - timedelta(days=30)
 
 
 @pytest.mark.parametrize(
     ("before", "outcome", "after"),
     [
-        (FORBIDDEN, GONE, Refusal(GONE, NOW)),
-        (GONE, FORBIDDEN, Refusal(FORBIDDEN, NOW)),
-        (GONE, ReadOutcome.FAILED, Refusal(GONE, A_DAY_AGO)),
-        (GONE, ReadOutcome.MALFORMED, Refusal(GONE, A_DAY_AGO)),
-        (GONE, None, Refusal(GONE, A_DAY_AGO)),
+        (FORBIDDEN, GONE, refused(GONE, NOW, LONG_AGO)),
+        (GONE, FORBIDDEN, refused(FORBIDDEN, NOW, LONG_AGO)),
+        (GONE, ReadOutcome.FAILED, refused(GONE, A_DAY_AGO, LONG_AGO)),
+        (GONE, ReadOutcome.MALFORMED, refused(GONE, A_DAY_AGO, LONG_AGO)),
+        (GONE, None, refused(GONE, A_DAY_AGO, LONG_AGO)),
     ],
 )
 def test_a_distribution_goes_only_if_two_jobs_get_the_same_refusal(
     before: ReadOutcome, outcome: ReadOutcome | None, after: Refusal
 ) -> None:
-    refusal = Refusal(before, A_DAY_AGO)
+    """However long it has been refused in turn."""
+    refusal = refused(before, A_DAY_AGO, LONG_AGO)
     fate = fate_of_distribution(listed=True, outcome=outcome, refusal=refusal, now=NOW)
     assert fate == ResourceFate(True, after)
 
@@ -509,31 +519,60 @@ def test_withdrawn_after_two_jobs_a_day_apart(
     outcome = decide(current, [*HERE, seen(1, answer, A)])
     assert deleted(outcome) == ({"1"} if gone else set())
     if not gone:
-        assert outcome.keep[0].refusal == Refusal(answer, since or NOW)
+        assert outcome.keep[0].refusal == refused(answer, since or NOW)
 
 
 @pytest.mark.parametrize("listed_in", [(A,), ()])
-@pytest.mark.parametrize(
-    ("before", "answer"),
-    [
-        (ReadOutcome.FORBIDDEN, ReadOutcome.GONE),
-        (ReadOutcome.GONE, ReadOutcome.FORBIDDEN),
-    ],
-)
+@pytest.mark.parametrize(("before", "answer"), [(FORBIDDEN, GONE), (GONE, FORBIDDEN)])
 def test_another_refusal_begins_anew(
     before: ReadOutcome, answer: ReadOutcome, listed_in: tuple[str, ...]
 ) -> None:
-    current = [known(1, refusal=Refusal(before, A_DAY_AGO)), *OTHERS]
+    current = [known(1, refusal=refused(before, A_DAY_AGO)), *OTHERS]
     found = [*HERE, seen(1, answer, *listed_in)]
     decided = decide(current, found, has_own_documents=False)
-    assert [one.refusal for one in decided.keep] == [Refusal(answer, NOW)]
-    assert Refusal.parse(str(Refusal(answer, NOW))) == Refusal(answer, NOW)
+    after = Refusal(KINDS[answer], NOW, A_DAY_AGO)
+    assert [one.refusal for one in decided.keep] == [after]
+    assert Refusal.parse(str(after)) == after
+
+
+IN_TURN = [
+    # the record's answer, hours since the first job that got it, hours since the first refusal, its fate
+    (FORBIDDEN, 0, 47, "kept"),
+    (GONE, 0, 47, "kept"),
+    (FORBIDDEN, 0, 48, "held"),
+    (GONE, 0, 48, "held"),
+    (FORBIDDEN, 23, 1000, "held"),
+    (FORBIDDEN, 24, 1000, "deleted"),
+    (GONE, 24, 1000, "deleted"),
+    (ReadOutcome.FAILED, 0, 1000, "kept"),
+    (ReadOutcome.PRESENT, 0, 1000, "kept"),
+]
+
+
+@pytest.mark.parametrize(("answer", "hours", "first", "becomes"), IN_TURN)
+def test_a_listed_record_that_is_refused_in_turn(
+    answer: ReadOutcome, hours: int, first: int, becomes: str
+) -> None:
+    """An editor decides after two days, unless one refusal lasts for a day."""
+    kind = KINDS.get(answer, RefusedAs.GONE)
+    refusal = Refusal(kind, NOW - hours * HOUR, NOW - first * HOUR)
+    current = [known(1, refusal=refusal), *OTHERS]
+    decided = decide(current, [*HERE, seen(1, answer, A)])
+    assert fate(decided) == becomes
+    if becomes == "held":
+        assert decided.brake is not None
+        assert list(decided.brake.answered) == [current[0].guid]
+        guids = [current[0].guid]
+        lasting = replace(current[0], refusal=refused(answer, A_DAY_AGO))
+        found = [*HERE, seen(1, answer, A)]
+        after = decide([lasting, *OTHERS], found, held=guids, answered=guids)
+        assert fate(after) == "deleted"
 
 
 @pytest.mark.parametrize("outcome", [ReadOutcome.FAILED, ReadOutcome.MALFORMED])
 def test_a_failure_is_no_second_refusal(outcome: ReadOutcome) -> None:
     """It neither withdraws a record that an earlier job was refused, nor begins the 24 hours anew."""
-    before = Refusal(ReadOutcome.FORBIDDEN, NOW - timedelta(days=30))
+    before = refused(FORBIDDEN, LONG_AGO)
     decided = decide([known(1, refusal=before), *OTHERS], [*HERE, seen(1, outcome, A)])
     assert not decided.delete
     assert [one.refusal for one in decided.keep] == [before]
@@ -541,7 +580,7 @@ def test_a_failure_is_no_second_refusal(outcome: ReadOutcome) -> None:
 
 @pytest.mark.parametrize("unproved", [(), (A,)])
 def test_an_answer_ends_the_refusal_of_a_record_that_no_list_has(unproved: tuple[str, ...]) -> None:
-    before = Refusal(ReadOutcome.FORBIDDEN, NOW - timedelta(days=30))
+    before = refused(FORBIDDEN, LONG_AGO)
     for answer, kept in ((ReadOutcome.PRESENT, None), (ReadOutcome.FAILED, before), (None, before)):
         found = [*HERE, *([] if answer is None else [seen(1, answer)])]
         limits = BrakeLimits(absent_for=timedelta(days=9), delete_unlisted=True)
@@ -561,7 +600,7 @@ def test_an_answer_ends_the_refusal_of_a_record_that_no_list_has(unproved: tuple
 def test_a_record_whose_url_is_unsure_goes_only_if_a_container_lists_it(
     found: SeenRecord | None, gone: bool
 ) -> None:
-    current = [known(1, recognised=False, refusal=Refusal(ReadOutcome.GONE, A_DAY_AGO)), *OTHERS]
+    current = [known(1, recognised=False, refusal=refused(GONE, A_DAY_AGO)), *OTHERS]
     decided = decide(current, [*HERE, *([found] if found else [])])
     assert deleted(decided) == ({"1"} if gone else set())
 
@@ -571,7 +610,8 @@ def test_a_record_whose_url_is_unsure_goes_only_if_a_container_lists_it(
     [(1, 1, False), (2, 1, True), (2, 2, False), (3, 2, True), (1, 0, True)],
 )
 def test_a_wall_is_no_withdrawal(forbidden: int, readable: int, wall: bool) -> None:
-    current = [known(number, refusal=FORBIDDEN_A_DAY_AGO) for number in range(forbidden + readable)]
+    before = WALL_A_DAY_AGO if wall else FORBIDDEN_A_DAY_AGO
+    current = [known(number, refusal=before) for number in range(forbidden + readable)]
     found = [
         *(seen(number, ReadOutcome.FORBIDDEN, A) for number in range(forbidden)),
         *present(*range(forbidden, forbidden + readable)),
@@ -589,13 +629,64 @@ def test_a_wall_is_no_withdrawal(forbidden: int, readable: int, wall: bool) -> N
     assert not outcome.delete and outcome.brake is None
 
 
-@pytest.mark.parametrize(("refusing", "becomes"), [(0, "deleted"), (1, "deleted"), (2, "held")])
-def test_a_wall_before_all_own_urls(refusing: int, becomes: str) -> None:
+@pytest.mark.parametrize(
+    ("refusing", "before", "becomes"),
+    [
+        (0, FORBIDDEN_A_DAY_AGO, "deleted"),
+        (1, FORBIDDEN_A_DAY_AGO, "deleted"),
+        (2, WALL_A_DAY_AGO, "held"),
+        # One of the two jobs saw a wall: the other alone tells of this record.
+        (2, FORBIDDEN_A_DAY_AGO, "kept"),
+        (1, WALL_A_DAY_AGO, "kept"),
+    ],
+)
+def test_a_wall_before_all_own_urls(refusing: int, before: Refusal, becomes: str) -> None:
     """Listed records that were not read at their own URLs tell of it."""
     controls = (*[ReadOutcome.FORBIDDEN] * refusing, *[ReadOutcome.PRESENT] * (3 - refusing))
-    current = [known(1, refusal=FORBIDDEN_A_DAY_AGO), *OTHERS]
+    current = [known(1, refusal=before), *OTHERS]
     decided = decide(current, [*HERE, seen(1, ReadOutcome.FORBIDDEN)], controls=controls)
     assert fate(decided) == becomes
+
+
+BEHIND_A_WALL = known(1, B, refusal=WALL_A_DAY_AGO)
+AFTER_A_WALL = [
+    # the record's answer after a wall has held its deletion, whether it is listed, own documents, its fate
+    (ReadOutcome.PRESENT, True, True, "kept"),
+    (GONE, False, True, "deleted"),
+    (GONE, False, False, "held"),
+    (GONE, True, True, "held"),
+    (FORBIDDEN, False, True, "held"),
+    (FORBIDDEN, True, True, "held"),
+    (ReadOutcome.FAILED, False, True, "held"),
+    (ReadOutcome.FAILED, True, True, "held"),
+    (None, False, True, "held"),
+]
+
+
+@pytest.mark.parametrize(("answer", "is_listed", "own", "becomes"), AFTER_A_WALL)
+def test_a_record_that_a_wall_has_held(
+    answer: ReadOutcome | None, is_listed: bool, own: bool, becomes: str
+) -> None:
+    """Its own URL's 404 needs no approval; an approval ends with the deletion or an answer of the record."""
+    listed_in = (B,) if is_listed else ()
+    current = [BEHIND_A_WALL, known(2, B), *OTHERS]
+    controls = [FORBIDDEN] * 3
+    others = present(2, catalog=B)
+    wall = [*HERE, *others, seen(1, FORBIDDEN, *listed_in)]
+    first = decide(current, wall, has_own_documents=own, controls=controls)
+    assert first.brake is not None
+    guids = [BEHIND_A_WALL.guid]
+    assert list(first.brake.answered) == (guids if own else [])
+    found = [*HERE, *others, *([] if answer is None else [seen(1, answer, *listed_in)])]
+    more: dict[str, Any] = {"held": guids, "answered": first.brake.answered}
+    assert fate(decide(current, found, has_own_documents=own, **more)) == becomes
+    approved = decide(current, found, has_own_documents=own, released=guids)
+    if becomes == "kept":
+        assert approved.brake is None
+    elif approved.brake is not None:
+        assert [one.known.guid for one in approved.brake.held] == guids
+    else:
+        assert deleted(approved) == {"1"}
 
 
 def test_drafts_that_never_were_ours_say_nothing_of_a_wall() -> None:
