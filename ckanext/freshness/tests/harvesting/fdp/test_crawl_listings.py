@@ -174,24 +174,25 @@ def test_an_unlisted_dataset_whose_document_lost_its_type_is_held(
 
 
 ANSWERS_OF_A_LISTED_RECORD = [
-    # its answers in jobs a day apart, and whether the last of these jobs deletes it
-    ((403, 403), True),
-    ((404, 404), True),
-    ((403, 500, 403), True),
-    ((403, 404), False),
-    ((404, 403), False),
-    ((403, 500, 404), False),
-    ((404, 500, 403), False),
-    ((403, 404, 404), True),
-    ((403, 404, 403), False),
-    ((403, 200, 403), False),
-    ((404, 200, 404), False),
+    # its answers in jobs a day apart, and what the last of these jobs does
+    ((403, 403), "deleted"),
+    ((404, 404), "deleted"),
+    ((403, 500, 403), "deleted"),
+    ((403, 404), "kept"),
+    ((404, 403), "kept"),
+    ((403, 404, 404), "deleted"),
+    ((403, 404, 403), "held"),
+    ((403, 404, 403, 500), "held"),
+    ((403, 404, 403, 403), "deleted"),
+    ((403, 404, 403, 200), "kept"),
+    ((403, 200, 403), "kept"),
+    ((404, 200, 404), "kept"),
 ]
 
 
-@pytest.mark.parametrize(("statuses", "gone"), ANSWERS_OF_A_LISTED_RECORD)
+@pytest.mark.parametrize(("statuses", "becomes"), ANSWERS_OF_A_LISTED_RECORD)
 def test_two_refusals_are_the_same_only_if_their_answers_are(
-    fdp: FdpServer, statuses: tuple[int, ...], gone: bool
+    fdp: FdpServer, statuses: tuple[int, ...], becomes: str
 ) -> None:
     site, _, records = harvested(fdp, 8)
     for day, status in enumerate(statuses):
@@ -199,7 +200,34 @@ def test_two_refusals_are_the_same_only_if_their_answers_are(
         if status != 200:
             fdp.faults[records[3].path] = faults.Status(status)
         job = site.job(NOW + day * DAY)
-    assert job.of(RecordClass.DELETED) == (urls(fdp, records[3]) if gone else set())
+    assert job.of(RecordClass.DELETED) == (urls(fdp, records[3]) if becomes == "deleted" else set())
+    assert bool(site.held) is (becomes == "held")
+
+
+ANSWERS_OF_AN_UNLISTED_RECORD = [
+    # its answers in jobs a day apart, and what the last of these jobs does
+    ((403, 403), "deleted"),
+    ((200, 403), "held"),
+    ((200, 403, 403), "deleted"),
+    ((403, 200, 403), "held"),
+    ((403, 200, 403, 403), "deleted"),
+    ((200, 404), "deleted"),
+]
+
+
+@pytest.mark.parametrize(("statuses", "becomes"), ANSWERS_OF_AN_UNLISTED_RECORD)
+def test_an_answer_while_a_deletion_is_held_counts(
+    fdp: FdpServer, statuses: tuple[int, ...], becomes: str
+) -> None:
+    site, catalogs, records = harvested(fdp, 8)
+    fdp.unlist(records[3], catalogs[0])
+    for day, status in enumerate(statuses):
+        fdp.faults.clear()
+        if status != 200:
+            fdp.faults[records[3].path] = faults.Status(status)
+        job = site.job(NOW + day * DAY)
+    assert job.of(RecordClass.DELETED) == (urls(fdp, records[3]) if becomes == "deleted" else set())
+    assert bool(site.held) is (becomes == "held")
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
