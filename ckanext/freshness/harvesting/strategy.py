@@ -25,8 +25,8 @@ held after 24 hours, and none of them is deleted without an approval. Such an an
 record. When the others answer again, the 24 hours of a record that is still refused begin.
 
 What is held because of the answers of a record's own URL (with itself, in turn, or as all others) is held no
-longer if this URL says that the record is gone. An approval ends with the deletion, or when the record is listed
-and nothing has refused it since it was last read.
+longer if this URL says that the record is gone. An approval ends with the deletion, or when a list has the
+record and nothing has refused it since it was last read.
 
 Any other failure keeps records:
 
@@ -525,7 +525,7 @@ def _is_listed(seen: SeenRecord | None) -> bool:
 
 
 def _is_held_for_its_answer(one: AbsentRecord, containers: Containers) -> bool:
-    """Return whether only the answer of a URL, from which jobs have read the record, makes an approval necessary."""
+    """Return whether a record needs an approval only for what a URL answered from which jobs have read it."""
     if one.own_url is ReadOutcome.PRESENT:
         return True
     return one.needs_approval and containers.has_own_documents and one.own_url in _REFUSED_AS
