@@ -14,19 +14,21 @@ import json
 import re
 from typing import Any
 
-from rdflib import DCTERMS, FOAF, PROV, RDF, RDFS, SKOS, BNode, Literal, Namespace, URIRef
+import ckan.plugins.toolkit as tk
+from rdflib import DCTERMS, FOAF, PROV, BNode, Literal, Namespace, URIRef
 from rdflib.namespace import XSD
 from rdflib.term import Node
 
 from ckanext.dcat.processors import DEFAULT_RDF_PROFILES
-from ckanext.dcat.profiles import ADMS, DCAT, VCARD, RDFProfile
-from ckanext.dcat.utils import resource_uri
+from ckanext.dcat.profiles import ADMS, DCAT, RDFProfile
+from ckanext.dcat.utils import DCAT_CLEAN_TAGS, resource_uri
 
 from .aging.evidence import Evidence
 from .aging.vocabularies import term_lists
-from .ckan_adapter.core import NAMES, scheming_schema, unified_resource_format
+from .ckan_adapter.core import NAMES, munge_tag, scheming_schema, unified_resource_format
 from .dates import iso_date
-from .harvesting.legal_values import EMPTY, json_list
+from .harvesting.legal_values import EMPTY, json_list, split_keywords
+from .harvesting.rdf.record_graph import label_of
 from .harvesting.record import is_web_url
 
 NAME = "freshness"
@@ -100,11 +102,6 @@ _SINGLE = frozenset(
 )
 """Keys with a text in place of a list, if there is one value."""
 
-_LABELS = (
-    *(RDFS.label, SKOS.prefLabel, DCTERMS.title, FOAF.name, VCARD.fn),
-    *(DCTERMS.description, SKOS.notation, RDF.value, DCTERMS.identifier),
-)
-"""Properties that name a node without an IRI, the best first."""
 _INTERNAL = frozenset({"distribution_ref", "access_service_ref"})
 
 _MEDIA_TYPE = re.compile(
@@ -183,6 +180,7 @@ class FreshnessProfile(RDFProfile):
                 dataset_dict[key] = value
             else:
                 extras[key] = json.dumps(value) if isinstance(value, list) else value
+        self._mend_tags(dataset_ref, dataset_dict)
         for resource in dataset_dict.get("resources", ()):
             self._mend_resource(resource)
         # ckanext-dcat shows that a dataset has no IRI.
@@ -193,6 +191,19 @@ class FreshnessProfile(RDFProfile):
         dataset_dict.update({"tags": [], "resources": [], **tidy})
         dataset_dict["extras"] = [{"key": key, "value": kept[key]} for key in sorted(kept)]
         return dataset_dict
+
+    def _mend_tags(self, node: Node, package: dict[str, Any]) -> None:
+        """Split keywords where publishers do. ckanext-dcat splits at commas alone, or nowhere."""
+        munged = munge_tag if tk.asbool(tk.config.get(DCAT_CLEAN_TAGS)) else str
+        tags = {one["name"] for one in package.get("tags", ())}
+        if translated := package.get("tags_translated"):
+            translated.update({key: split_keywords(texts) for key, texts in translated.items()})
+            tags = {*split_keywords(tags)} or {*next(filter(None, translated.values()), [])}
+        else:
+            stated = [str(one) for one in self.g.objects(node, DCAT.keyword)]
+            tags -= {munged(piece.strip()) for text in stated for piece in text.split(",")}
+            tags |= {munged(one) for one in split_keywords(map(self._named, stated))}
+        package["tags"] = [{"name": name} for name in sorted(tags)]
 
     def _mend_resource(self, resource: dict[str, Any]) -> None:
         node = self._node(resource.get("distribution_ref", ""))
@@ -258,8 +269,7 @@ class FreshnessProfile(RDFProfile):
         """Return a text; for the name of a blank node, which differs each time, the node's label or ""."""
         if not self._is_blank(text):
             return text
-        labels = (one for label in _LABELS for one in self.g.objects(BNode(text), label))
-        return next((str(one) for one in labels if not isinstance(one, BNode)), "")
+        return label_of(self.g, BNode(text))
 
     def _is_blank(self, text: Any) -> bool:
         """Return whether a text is the name of a blank node."""

@@ -42,9 +42,10 @@ BIGGEST_INTEGER = 2**63 - 1
 # Characters that XML 1.0 or PostgreSQL refuses, the C1 controls, and surrogates, which UTF-8 cannot encode.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _ENTITY = re.compile(r"&#?\w{1,10};")
-# A comma within a word, or in parentheses, belongs to a keyword.
+# A comma in parentheses, or between parts of a number or a formula, belongs to a keyword.
 _BETWEEN_KEYWORDS = re.compile(
-    r",\s+(?![^()]{0,100}\))|[;|\t\r\n\u2022\u3001\u060c\u061b\uff0c\uff1b]"
+    r",(?:\s+|(?<=[^\W\d]{2},)|(?=[^\W\d]{2}))(?![^()]{0,100}\))"
+    r"|[;|\t\r\n\u2022\u3001\u060c\u061b\uff0c\uff1b]"
 )
 _NOT_IN_TAGS = re.compile(r"[^\w \-.]+")
 _SPACES = re.compile(r"\s+")
@@ -148,11 +149,11 @@ def brief(error: object) -> str:
     return one_line(clean(str(error)))[:200] or "no reason is given"
 
 
-def split_keywords(text: str) -> list[str]:
-    """Return the keywords that publishers put into one text, with line breaks, commas or the like between."""
-    plain = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
-    pieces = (piece.strip().strip(",").strip() for piece in _BETWEEN_KEYWORDS.split(plain))
-    return [piece for piece in pieces if piece]
+def split_keywords(texts: Iterable[str]) -> list[str]:
+    """Return keywords in order, each once, also if publishers put several into one text."""
+    plain = (_ENTITY.sub(lambda entity: html.unescape(entity[0]), text) for text in texts)
+    pieces = (piece for text in plain for piece in _BETWEEN_KEYWORDS.split(text))
+    return sorted({piece.strip().strip(",").strip() for piece in pieces} - {""})
 
 
 def tag(text: str) -> str | None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 from rdflib import DCTERMS as DCT
-from rdflib import FOAF, RDF, BNode, Graph, Literal, URIRef
+from rdflib import FOAF, RDF, RDFS, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ...ckan_adapter.core import scheming_schema
@@ -25,7 +25,7 @@ from ..legal_values import BIGGEST_INTEGER, EMPTY, clean_all, is_email, json_lis
 from ..messages import HarvestMessage, MessageCode
 from ..record import Record, resource_order
 from .parsing import DCAT, HEALTHDCATAP, LOCN, VCARD, DocumentError, present_url
-from .record_graph import descriptions, is_made_by_server, is_profile_of_server
+from .record_graph import descriptions, is_made_by_server, is_profile_of_server, label_of
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +51,7 @@ _NUMBERS = frozenset(
         *(HEALTHDCATAP[name] for name in ("numberOfRecords", "numberOfUniqueIndividuals")),
     ]
 )
+_TEXTS = frozenset({DCAT.keyword, RDFS.label})
 _AGENTS: dict[Node, tuple[URIRef, URIRef]] = {
     DCT.publisher: (FOAF.name, FOAF.mbox),
     DCT.creator: (FOAF.name, FOAF.mbox),
@@ -119,7 +120,8 @@ class ProfileMapper:
 
     @cached_property
     def _preferred(self) -> str:
-        return (self.language or tk.config.get("ckan.locale_default") or "en").lower()
+        locale = tk.config.get("ckan.locale_default") or "en"
+        return (self.language or locale.replace("_", "-")).lower()
 
     def _prepared(self, graph: Graph, subject: Node, warnings: list[str]) -> Graph:
         """Return the record's own graph, in a fixed order and without values that stop a profile.
@@ -138,7 +140,7 @@ class ProfileMapper:
             for predicate, value in statements:
                 if _is_of_server(subject, node, predicate, value):
                     continue
-                found = _readable(predicate, value)
+                found = _readable(graph, predicate, value)
                 if found is None:
                     continue
                 kept.append((node, predicate, found))
@@ -230,8 +232,12 @@ def _is_of_server(subject: Node, node: Node, predicate: Node, value: Node) -> bo
     return is_made_by_server(node, value)
 
 
-def _readable(predicate: Node, value: Node) -> Node | None:
+def _readable(graph: Graph, predicate: Node, value: Node) -> Node | None:
     """Return a value in the form that profiles read; None if it would stop them."""
+    if predicate in _TEXTS and not isinstance(value, Literal):
+        # With translations, profiles ask each of these for its language.
+        name = label_of(graph, value) or ("" if isinstance(value, BNode) else str(value))
+        return Literal(name) if name else None
     if isinstance(value, URIRef):
         return None if predicate in _GEOMETRIES else URIRef(present_url(str(value)))
     if predicate in _GEOMETRIES and (
@@ -283,27 +289,29 @@ def _statements(predicate: Node, text: Literal) -> Iterator[tuple[Node, Node]]:
 
 def _record(package: Mapping[str, Any]) -> Record:
     """Return the record of a package that profiles have filled."""
-    fields: dict[str, Any] = {}
     given = {extra["key"]: extra["value"] for extra in package.get("extras", ())}
     given |= {key: package[key] for key in package.keys() - _APART}
-    for key, value in given.items():
-        if isinstance(value, dict) and not key.endswith("_translated"):
-            # A multilingual schema has the texts of all languages under the plain key.
-            fields[f"{key}_translated"] = value
-            fields.setdefault(key, next(filter(None, value.values()), ""))
-        elif value not in EMPTY:
-            fields[key] = _opened(value)
-    resources = [
-        {
-            key: _opened(value)
-            for key, value in resource.items()
-            if key != "distribution_ref" and value not in EMPTY
-        }
-        for resource in package.get("resources", ())
-    ]
+    resources = [clean_all(_values(one)) for one in package.get("resources", ())]
     tags = sorted({tag["name"] for tag in package.get("tags", ())})
-    resources = clean_all(resources)
-    return Record(clean_all(fields), sorted(resources, key=resource_order), tags)
+    return Record(clean_all(_values(given)), sorted(resources, key=resource_order), tags)
+
+
+def _values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a dataset or resource: lists in place of their JSON, and translations beside a text.
+
+    ckanext-dcat fills a plain field from the site's own language only, or with all translations. The first of
+    them is in the preferred language.
+    """
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        plain = key.removesuffix("_translated")
+        if isinstance(value, dict) and value:
+            values[f"{plain}_translated"] = value
+            if plain not in _APART:
+                values.setdefault(plain, next(filter(None, value.values()), ""))
+        elif value not in EMPTY:
+            values[key] = _opened(value)
+    return values
 
 
 _APART = frozenset({"extras", "tags", "resources"})

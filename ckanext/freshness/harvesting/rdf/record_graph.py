@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from rdflib import BNode, Graph, Literal, URIRef
-from rdflib.namespace import RDF
+from rdflib import DCTERMS, FOAF, RDF, RDFS, SKOS, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ...web.urls import loose_spelling
-from .parsing import DCAT
+from .parsing import DCAT, VCARD
 
 DATASET_TYPES = (DCAT.Dataset, DCAT.DatasetSeries)
 """The types of records that become datasets."""
@@ -22,6 +21,11 @@ _DISTRIBUTION, _TYPE = DCAT.distribution, RDF.type
 _RECORD_TYPES = frozenset({*DATASET_TYPES, DCAT.Catalog})
 _DEEPEST = 20
 """Levels of nested blank nodes that are compared by their contents."""
+_LABELS = (
+    *(RDFS.label, SKOS.prefLabel, DCTERMS.title, FOAF.name, VCARD.fn),
+    *(DCTERMS.description, SKOS.notation, RDF.value, DCTERMS.identifier),
+)
+"""Properties that name a node without an IRI, the best first."""
 _MADE_BY_SERVER = ("#identifier", "#accessRights")
 """Ends of the IRIs that the reference implementation adds to every record."""
 _PROFILE = re.compile("/profile/|/fdp-api/profiles/")
@@ -55,6 +59,12 @@ def is_made_by_server(node: Node, value: Node) -> bool:
         and value.endswith(_MADE_BY_SERVER)
         and value.rpartition("#")[0] == str(node)
     )
+
+
+def label_of(graph: Graph, node: Node) -> str:
+    """Return the text or the IRI by which a graph names a node; "" if there is none."""
+    labels = (one for label in _LABELS for one in graph.objects(node, label))
+    return next((str(one) for one in labels if not isinstance(one, BNode)), "")
 
 
 def record_graph(

@@ -107,6 +107,31 @@ def test_values_of_fields_that_are_no_texts(schema: str) -> None:
         assert stored(first)["metadata_modified"] == before
 
 
+@pytest.mark.parametrize("schema", ["core", "multilingual"], indirect=True)
+def test_several_keywords_in_one_text(schema: str, fdp: FdpServer) -> None:
+    """ckanext-dcat splits at each comma, or with translations at none, and does not know other nodes."""
+    dataset = fdp.add_dataset(
+        fdp.add_catalog(),
+        keyword=[
+            Literal("health, air (indoor, outdoor)", "en"),
+            Literal("1,2-dichloroethane\nwater,soil", "en"),
+            Literal("salud;aire", "es"),
+            Raw("<https://example.org/keyword> , [ foaf:name 'labelled' ] , []"),
+        ],
+    )
+    harvest = add_source(fdp.source_url)
+    job = harvest.run()
+    assert (job.errors, job.stats["added"]) == ([], 1)
+    found = harvest.dataset(dataset, fdp)
+    english = ["1 2-dichloroethane", "air indoor outdoor", "health", "soil", "water"]
+    more = ["aire", "salud"] if schema == "core" else []
+    others = ["https example.org keyword", "labelled"]
+    assert [tag["name"] for tag in found["tags"]] == sorted([*english, *more, *others])
+    if schema == "multilingual":
+        translated = {"en": sorted([*english, *others]), "es": ["aire", "salud"]}
+        assert found["tags_translated"] == translated
+
+
 def nested(levels: int) -> Any:
     value: Any = "x"
     for level in range(levels):

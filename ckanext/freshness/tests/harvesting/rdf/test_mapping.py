@@ -145,6 +145,12 @@ def test_languages(titles: str, language: str, title: str) -> None:
     assert record.tags == ["j", "k"]
 
 
+def test_the_sites_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(config, "ckan.locale_default", "pt_BR")
+    record = mapped("dct:title 'plain' , 'english'@en , 'português'@pt", language="")
+    assert record.fields["title"] == "português"
+
+
 # Distributions
 
 
