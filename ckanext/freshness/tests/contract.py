@@ -10,7 +10,7 @@ CONTRACT = {
         "harvesting/test_strategy.py",
         "harvesting/fdp/test_proof.py",
         "harvesting/fdp/test_faults.py",
-        "harvesting/fdp/test_lists_in_the_field.py",
+        "harvesting/test_whole_lists.py",
         "harvesting/fdp/test_containers.py",
     ),
     "The brake holds deletions, a preview shows them, and an editor releases exactly these": (

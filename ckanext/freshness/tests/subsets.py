@@ -28,6 +28,7 @@ PURE = (
 LONG_PURE = (
     *("harvesting/ckan/test_crawl.py", "harvesting/dcat/test_crawl.py"),
     *("harvesting/dcat/test_lists.py", "harvesting/dcat/test_shapes.py"),
+    "harvesting/test_whole_lists.py",
     *("harvesting/fdp/test_containers.py", "harvesting/fdp/test_crawl.py"),
     *("harvesting/fdp/test_crawl_listings.py", "harvesting/fdp/test_crawl_servers.py"),
     *("harvesting/fdp/test_distributions.py", "harvesting/fdp/test_faults.py"),

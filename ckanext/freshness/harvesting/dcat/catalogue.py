@@ -99,7 +99,8 @@ def outline_of_catalogue(graph: Graph) -> CatalogueOutline:
         words = "it describes no dcat:Catalog and no dcat:Dataset"
         raise DocumentError(HarvestMessage(words, MessageCode.NO_CATALOG))
     unidentified = found.pop("", [])
-    undescribed = list(filter(_is_usable, _iris(named)))
+    # A URL after a blank was read as a path: nobody knows which dataset it names.
+    undescribed = [iri for iri in _iris(named) if _is_usable(iri) and " " not in iri]
     records: dict[str, Description] = {}
     contested = []
     for identity, nodes in found.items():

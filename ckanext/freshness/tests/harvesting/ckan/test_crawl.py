@@ -13,7 +13,7 @@ from ckanext.freshness.harvesting.ckan.crawl import OF_THIS_SITE, Filter
 from ckanext.freshness.harvesting.record import KnownRecord, ReadOutcome
 from ckanext.freshness.tests.harvesting.ckan.conftest import LIMITS, Crawled
 from ckanext.freshness.tests.harvesting.fdp.crawling import HURRIED
-from ckanext.freshness.tests.harvesting.fdp.test_faults import GONE, REFUSED, ROWS
+from ckanext.freshness.tests.harvesting.fdp.test_faults import FEW, GONE, REFUSED
 from ckanext.freshness.tests.servers import ckan_portal, faults
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.ckan_portal import ACTION, PortalServer
@@ -89,21 +89,6 @@ def test_a_dataset_that_cannot_be_read_protects_itself(portal: PortalServer) -> 
 # Absences
 
 
-@pytest.mark.parametrize("how", ["purged", "deleted", "private"])
-def test_a_dataset_that_is_gone_is_let_go(portal: PortalServer, how: str) -> None:
-    first = Crawled(portal)
-    gone = any_id(portal)
-    if how == "purged":
-        del portal.datasets[gone]
-    elif how == "deleted":
-        portal.datasets[gone]["state"] = "deleted"
-    else:
-        portal.datasets[gone]["private"] = True
-    # CKAN answers 403 for the others: they go if a job a day later finds the same.
-    deleted = [f"{portal.url}/dataset/{gone}"] if how == "purged" else []
-    assert Crawled(portal, first).deleted() == deleted
-
-
 def test_an_index_that_lags_behind_lets_nothing_go(portal: PortalServer) -> None:
     first = Crawled(portal)
     del portal.datasets[any_id(portal, 3)]
@@ -125,16 +110,6 @@ def test_a_portal_that_shows_no_dataset_confirms_no_absence(
     portal.faults[lambda request: "package_show" in request.target] = faults.Status(code=code)
     second = Crawled(portal, first)
     assert not second.deleted() and "none of the datasets that it lists" in second.errors
-
-
-@pytest.mark.parametrize("code", [403, 404, 500])
-def test_a_page_of_a_proxy_confirms_no_absence(portal: PortalServer, code: int) -> None:
-    first = Crawled(portal)
-    hidden = any_id(portal)
-    portal.unindexed = {hidden}
-    portal.faults[lambda request: f"show?id={hidden}" in request.target] = faults.Status(code=code)
-    second = Crawled(portal, first)
-    assert not second.deleted() and not second.held()
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
@@ -254,7 +229,7 @@ def _result(result: bytes) -> Callable[[], faults.Fault]:
 
 
 ANSWERS: dict[str, Callable[[], faults.Fault]] = {
-    **{row.name: row.fault for row in (*ROWS, *REFUSED, *GONE)},
+    **{row.name: row.fault for row in (*FEW, *REFUSED, *GONE)},
     "400": lambda: faults.Status(code=400),
     "HTML": faults.html,
     "a login page": lambda: faults.Redirect("/login"),
@@ -270,7 +245,7 @@ ANSWERS: dict[str, Callable[[], faults.Fault]] = {
     "no ids": _result(b'{"count": 1, "results": [{}]}'),
     "endless JSON": lambda: faults.EndlessBody(chunk=b"[" * 50_000),
 }
-SLOW = {row.name for row in ROWS if row.slow}
+SLOW = {row.name for row in FEW if row.slow}
 
 
 @pytest.mark.parametrize("fault", ANSWERS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -11,7 +10,7 @@ from rdflib import DCTERMS, RDF, Literal, URIRef
 
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
-from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, HURRIED, LIMITS, NOW, unchanged
+from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, unchanged
 from ckanext.freshness.tests.harvesting.fdp.test_faults import GONE, HTML, REFUSED, ROWS
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
@@ -73,66 +72,6 @@ def _asks_for(target: str) -> Callable[[Request], bool]:
     return lambda request: request.target == target
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_of_a_page_deletes_nothing(
-    server: CatalogueServer, site: CatalogueSite, fault: str
-) -> None:
-    """Each fault at each page; all ways to link pages take turns."""
-    server.page_size = 2
-    site.brake = dataclasses.replace(site.brake, max_delete_fraction=1)
-    site.job()
-    entries = list(server.entries)
-    is_slow = fault in [row.name for row in ROWS if row.slow]
-    pages = [3] if is_slow else [page for page in PAGES if page > INSTEAD.get(fault, 0)]
-    links = itertools.islice(itertools.cycle(LINKS), list(FAULTS).index(fault) % 3, None)
-    for page, link in zip(pages, links, strict=False):
-        case, place = site.copy(), server.page_url(page).removeprefix(server.url)
-        case.limits = HURRIED if is_slow else LIMITS
-        server.link, server.entries = link, list(entries)
-        server.faults["/login"] = faults.html()
-        server.faults[_asks_for(place)] = FAULTS[fault]()
-        job = case.job()
-        assert job.of(DELETED) == set(), (page, link)
-        assert case.packages == site.packages, (page, link)
-        # Without a list on its only page that was read, editors decide.
-        assert job.brake if fault == "no datasets" and page == 1 else job.errors, "people are told"
-        server.faults.clear()
-        server.entries.pop()
-        case.limits = LIMITS
-        # What is held stays held.
-        gone = set() if case.held else {server.iri("006")}
-        assert case.two_jobs().of(DELETED) == gone, (page, link)
-
-
-@pytest.mark.parametrize("link", LINKS)
-def test_a_page_that_is_read_while_the_list_shifts(
-    server: CatalogueServer, site: CatalogueSite, link: str
-) -> None:
-    """An edit moves a dataset from an unread page to one that was read before."""
-    server.page_size, server.link = 2, link
-    site.job()
-    shifts = [True]
-
-    def shift(number: int) -> None:
-        if number == 2 and shifts.pop() if shifts else False:
-            server.entries.insert(0, server.entries.pop())
-
-    server.before = shift
-    job = site.job()
-    assert job.of(DELETED) == set() and not shifts
-    assert site.packages.keys() == server.iris()
-
-
-def test_one_document_that_lists_nothing_deletes_nothing(
-    server: CatalogueServer, site: CatalogueSite
-) -> None:
-    site.job()
-    server.entries.clear()
-    job = site.job()
-    assert job.of(DELETED) == set() and len(site.packages) == 7
-    assert job.brake is not None and len(job.brake.held) == 7
-
-
 def test_a_distribution_that_is_only_named_keeps_its_resource(
     server: CatalogueServer, site: CatalogueSite
 ) -> None:
@@ -168,17 +107,6 @@ def test_blank_nodes_keep_their_identity(server: CatalogueServer, site: Catalogu
     server.entries.reverse()
     assert site.job().of(CHANGED) == {"id-0"}
     assert site.packages["id-0"].resources == ["data.csv", "more.csv"]
-
-
-def test_a_dataset_without_identity_may_be_any(
-    server: CatalogueServer, site: CatalogueSite
-) -> None:
-    site.job()
-    server.unlisted.append(server.entries.pop())
-    server.extra.add((URIRef(f"{server.url}/"), DCAT.dataset, Literal("Dataset 6")))
-    job = site.job()
-    assert job.of(DELETED) == set() and len(site.packages) == 7
-    assert "1 record without a URL" in " ".join(job.errors)
 
 
 # Catalogs of a catalog
@@ -236,11 +164,3 @@ def test_a_catalogue_that_moves_keeps_its_datasets(
         assert before.keys() - after.keys() == {"Dataset 2"}
         assert all(after[title] == before[title] for title in after.keys() & before.keys())
         unchanged(site)
-
-
-def test_max_records_is_no_absence(server: CatalogueServer, site: CatalogueSite) -> None:
-    site.job()
-    site.most = 3
-    job = site.job()
-    assert job.of(DELETED) == set() and len(site.packages) == 7
-    assert "more than max_records (3)" in " ".join(job.errors)

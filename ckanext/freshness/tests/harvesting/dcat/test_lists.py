@@ -10,8 +10,8 @@ import pytest
 
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
-from ckanext.freshness.tests.harvesting.dcat.test_shapes import PREFIXES, TURTLE, Portal
 from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, Job, unchanged
+from ckanext.freshness.tests.harvesting.served_lists import Documents, dataset, datasets
 from ckanext.freshness.tests.servers.base import Answer
 
 CHANGED, DELETED, MOVED, NEW = (
@@ -20,21 +20,7 @@ CHANGED, DELETED, MOVED, NEW = (
     RecordClass.MOVED,
     RecordClass.NEW,
 )
-CATALOG = "<> a dcat:Catalog .\n"
-
 ELSEWHERE = "dcat:Catalog on another host"
-
-
-def dataset(name: Any, title: str = "", more: str = "") -> str:
-    """Return a dataset that the document's catalog lists."""
-    title = title or f"Dataset {name}"
-    return (
-        f'<> dcat:dataset <d/{name}> . <d/{name}> a dcat:Dataset ; {more} dct:title "{title}" .\n'
-    )
-
-
-def datasets(*numbers: int) -> str:
-    return "".join(map(dataset, numbers))
 
 
 def far(*numbers: int) -> str:
@@ -52,24 +38,6 @@ def blank(title: str, *identifiers: str, files: tuple[str, ...] = ()) -> str:
         for one in files
     )
     return f'<> dcat:dataset [ a dcat:Dataset ; {names} dct:title "{title}" ] .\n{described}'
-
-
-class Documents(Portal):
-    """A server of documents in Turtle, by path and query."""
-
-    def publish(self, target: str, text: str, **headers: str) -> None:
-        body = (PREFIXES + CATALOG + text).replace("BASE", self.url)
-        here = {name: value.replace("BASE", self.url) for name, value in headers.items()}
-        self.files[target] = Answer(200, body.encode(), {**TURTLE, **here})
-
-    def pages(self, *texts: str, total: int | None = None) -> None:
-        for number, text in enumerate(texts, start=1):
-            own = "/c" if number == 1 else f"/c?page={number}"
-            if number < len(texts):
-                text += f"<BASE{own}> hydra:next <BASE/c?page={number + 1}> .\n"
-            if total is not None:
-                text += f"<BASE/c> hydra:totalItems {total} .\n"
-            self.publish(own, text)
 
 
 @pytest.fixture
@@ -116,17 +84,6 @@ def test_a_dataset_moves_between_catalogs(server: Documents, site: CatalogueSite
 # Catalogs of a catalog
 
 
-@pytest.mark.parametrize("first", ["", '<b> a dcat:Catalog ; dct:title "B" .'])
-def test_a_catalog_with_a_title_is_read(server: Documents, site: CatalogueSite, first: str) -> None:
-    server.publish("/c", datasets(*range(20)) + "<> dcat:catalog <b> ." + first)
-    server.publish("/b", far(1, 2, 3))
-    assert len(site.job().of(NEW)) == 23
-    server.publish("/c", datasets(*range(20)) + '<> dcat:catalog <b> . <b> dct:title "B" .')
-    unchanged(site)
-    server.files["/b"] = Answer(503)
-    deletes_nothing(site, "/b: it answers 503")
-
-
 def test_a_catalog_that_moves_to_a_host_that_is_not_allowed(
     server: Documents, site: CatalogueSite
 ) -> None:
@@ -146,40 +103,7 @@ def test_a_catalog_that_moves_to_a_host_that_is_not_allowed(
     deletes_nothing(site, f"{other}/b/: it is listed")
 
 
-MORE = '<> dcat:catalog <b> . <b> a dcat:Catalog ; dct:title "B" .'
-
-
-def test_a_catalog_that_was_never_there_stops_deletions(
-    server: Documents, site: CatalogueSite
-) -> None:
-    """Datasets may have moved into it."""
-    server.publish("/c", datasets(*range(20)) + MORE)
-    site.job()
-    server.publish("/c", datasets(*range(19)) + MORE)
-    deletes_nothing(site, "/b: ")
-
-
 # What proves that a list is whole
-
-
-@pytest.mark.parametrize("total", [None, 20])
-def test_a_list_that_names_no_further_pages_any_more(
-    server: Documents, site: CatalogueSite, total: int | None
-) -> None:
-    server.pages(datasets(*range(18)), datasets(18, 19), total=total)
-    site.job()
-    cut = datasets(*range(17)) + "<> dcat:dataset <d/17> ; hydra:first <BASE/c> ."
-    for text in (datasets(*range(18)), cut):
-        server.publish("/c", text)
-        deletes_nothing(site, "/c: it lists 18 records and names no further pages")
-    # It fits on one page now, or says how many records it has.
-    shrunk = site.copy()
-    server.publish("/c", datasets(*range(17)))
-    assert len(shrunk.two_jobs().of(DELETED)) == 3
-    server.publish("/c", datasets(*range(18)) + "<> hydra:totalItems 18 .")
-    assert len(site.two_jobs().of(DELETED)) == 2
-    server.publish("/c", datasets(*range(17)))
-    assert len(site.two_jobs().of(DELETED)) == 1
 
 
 def test_no_page_comes_from_a_cache(server: Documents, site: CatalogueSite) -> None:
@@ -197,25 +121,6 @@ def test_no_page_comes_from_a_cache(server: Documents, site: CatalogueSite) -> N
 
     server.answer = answer  # type: ignore[method-assign]
     assert site.two_jobs().of(DELETED) == {f"{server.url}/d/{number}" for number in (15, 16, 17)}
-
-
-@pytest.mark.parametrize("then", [18, 20])
-def test_a_document_that_is_being_written(
-    server: Documents, site: CatalogueSite, then: int
-) -> None:
-    """A part that ends with a statement is a document, too."""
-    server.publish("/c", datasets(*range(20)))
-    site.job()
-    server.publish("/c", datasets(*range(17)))
-    healthy = server.answer
-
-    def answer(request: Any) -> Answer:
-        part = healthy(request)
-        server.publish("/c", datasets(*range(then)))
-        return part
-
-    server.answer = answer  # type: ignore[method-assign]
-    deletes_nothing(site, "its list of datasets changed while it was read")
 
 
 @pytest.mark.parametrize("is_blank", [True, False], ids=["blank nodes", "IRIs"])
@@ -273,28 +178,6 @@ def test_a_second_reading_takes_no_more_memory(server: Documents, site: Catalogu
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert len(asked) == 4 and peaks[1] < 1.3 * peaks[0]
-
-
-@pytest.mark.parametrize(
-    ("link", "following", "words"),
-    [
-        ("3", "2", "a document and its Link header name different next pages"),
-        ("2", "3", "a document and its Link header name different next pages"),
-        ("2", "", "leads to a page that was read before"),
-        ("1", "", "leads to a page that was read before"),
-    ],
-)
-def test_next_pages_that_contradict_each_other(
-    server: Documents, site: CatalogueSite, link: str, following: str, words: str
-) -> None:
-    parts = [datasets(*range(9)), datasets(*range(9, 18)), datasets(18, 19)]
-    server.pages(*parts)
-    site.job()
-    header = {"Link": f'<BASE/c?page={following}>; rel="next"'} if following else {}
-    link = f"<> hydra:next <BASE/c?page={link}> .".replace("/c?page=1>", "/c>")
-    server.publish("/c?page=2", parts[1] + link, **header)
-    server.publish("/c?page=3", datasets(18))
-    deletes_nothing(site, words)
 
 
 # Several descriptions of one dataset
@@ -417,19 +300,6 @@ def test_a_title_is_no_identity(
     assert gone not in titles(site)
 
 
-def test_links_to_one_page_in_different_words(server: Documents, site: CatalogueSite) -> None:
-    own = "<BASE/c?a=%61&page=2>"
-    server.publish(
-        "/c",
-        datasets(1, 2) + f"<> hydra:next <BASE/c?page=2&a=a#list> ; hydra:last {own} .",
-        Link='<BASE/c?a=a&page=%32>; rel="next"',
-    )
-    for target in ("/c?a=a&page=%32", "/c?page=2&a=a", "/c?a=a&page=2"):
-        server.publish(target, datasets(3, 4) + f"<#list> hydra:last {own} .")
-    job = site.job()
-    assert job.errors == [] and len(job.of(NEW)) == 4
-
-
 def test_the_url_of_the_source_changes(server: Documents, site: CatalogueSite) -> None:
     for path in ("/c", "/c2"):
         server.publish(path, far(1, 2, 3))
@@ -439,15 +309,6 @@ def test_the_url_of_the_source_changes(server: Documents, site: CatalogueSite) -
     job = site.job()
     assert job.errors == [] and len(job.of(MOVED)) == 3 and titles(site) == before
     unchanged(site)
-
-
-def test_a_catalog_whose_datasets_are_on_one_page_is_not_requested(
-    server: Documents, site: CatalogueSite
-) -> None:
-    titled = '<> dcat:catalog <b> . <b> a dcat:Catalog ; dct:title "B" .\n'
-    server.pages(titled + far(1) + "<b> dcat:dataset <http://data.example/1> .", titled + far(2))
-    job = site.job()
-    assert job.errors == [] and len(job.of(NEW)) == 2
 
 
 def test_a_source_may_do_without_a_catalog_on_another_host(
@@ -490,40 +351,12 @@ def test_a_link_to_further_pages_is_lost_within_one_job(
     deletes_nothing(site, "it lists 16 records and names no further pages")
 
 
-def test_a_list_that_loses_its_last_page(server: Documents, site: CatalogueSite) -> None:
-    """The page before is as full as the first one. A header may name it, or a total may do without it."""
-    first, second, last = (datasets(*range(n, min(n + 9, 20))) for n in (0, 9, 18))
-    server.pages(first, second, last)
-    site.job()
-    server.pages(first, second)
-    deletes_nothing(site, "its last page is as full as those before it")
-    server.publish("/c?page=2", second, Link='<BASE/c?page=3>; rel="last"')
-    deletes_nothing(site, "its last page", "was not among those")
-    server.publish("/c?page=2", second, Link='<BASE/c?page=3>; rel="next"')
-    unchanged(site)
-    server.pages(first, second, total=18)
-    assert len(site.two_jobs().of(DELETED)) == 2
-
-
 def test_each_page_may_name_all_datasets(server: Documents, site: CatalogueSite) -> None:
     names = "".join(f"<> dcat:dataset <d/{n}> .\n" for n in range(12))
     server.pages(*(names + datasets(2 * n, 2 * n + 1) for n in range(6)))
     job = site.job()
     assert job.errors == [] and len(job.of(NEW)) == 12
     unchanged(site)
-
-
-@pytest.mark.parametrize("link", [r"http://[x", r"?page=\u00002", "http://h:port/"])
-def test_a_malformed_link_to_the_next_page(
-    server: Documents, site: CatalogueSite, link: str
-) -> None:
-    server.publish("/c", datasets(1, 2))
-    site.job()
-    server.publish("/c", datasets(1, 3) + f'<c> hydra:nextPage "{link}" .')
-    job = site.job()
-    assert len(job.of(NEW)) == 1 and job.of(DELETED) == set() and job.errors
-    # PostgreSQL stores no NUL.
-    assert not any("\\u0000" in outline for _, outline in site.memory.rows.values())
 
 
 @pytest.mark.parametrize("url", ["http://[bad/x", "http://[::1", "http://h:port/"])

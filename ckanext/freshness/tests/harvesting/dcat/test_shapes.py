@@ -11,17 +11,11 @@ from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import unchanged
-from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
+from ckanext.freshness.tests.harvesting.served_lists import PREFIXES, TURTLE, Portal
+from ckanext.freshness.tests.servers.base import Answer
 
-TURTLE = {"Content-Type": "text/turtle; charset=utf-8"}
 XML = {"Content-Type": "application/rdf+xml"}
 JSON_LD = {"Content-Type": "application/ld+json"}
-
-PREFIXES = """
-@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> .
-@prefix foaf: <http://xmlns.com/foaf/0.1/> . @prefix hydra: <http://www.w3.org/ns/hydra/core#> .
-@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
-"""
 
 
 def ckan(page: int) -> str:
@@ -149,17 +143,6 @@ SHAPES = {
         {"/id/dataset/1": ["CSV"], "/id/dataset/2": ["CSV"]},
     ),
 }
-
-
-class Portal(LoopbackServer):
-    """A server of some answers by target."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.files: dict[str, Answer] = {}
-
-    def answer(self, request: Request) -> Answer:
-        return self.files.get(request.target, Answer(404))
 
 
 @pytest.fixture

@@ -133,39 +133,6 @@ UNPROVED: dict[str, tuple[Callable[[FdpServer, Record], Answer], str]] = {
 }
 
 
-def test_editors_decide_about_a_catalog_that_has_lost_its_list(fdp: FdpServer) -> None:
-    """A catalog that lists by dcat:dataset alone has no other way to be empty."""
-    fdp.layout.containers = False
-    site, (first, _), _ = harvested(fdp, 6, 6)
-    fdp.files[first.path] = catalog(fdp, first, "")
-    for day in range(3):
-        job = site.job(NOW + day * DAY)
-        assert job.of(RecordClass.DELETED) == set() and job.container_errors == []
-        assert job.brake is not None and len(job.brake.held) == 6
-    site.release()
-    assert len(site.job().of(RecordClass.DELETED)) == 6
-    job = site.job()
-    assert job.errors == [] and job.brake is None
-
-
-@pytest.mark.parametrize("case", UNPROVED)
-def test_a_list_without_a_proof_deletes_nothing(fdp: FdpServer, case: str) -> None:
-    """At any size, in one catalog of two, for as long as it lasts; a dataset that is gone goes."""
-    fdp.layout.containers = False
-    site, (first, _), datasets = harvested(fdp, 6, 6)
-    answer, words = UNPROVED[case]
-    fdp.files[first.path] = answer(fdp, first)
-    for day in range(3):
-        job = site.job(NOW + day * DAY)
-        assert job.of(RecordClass.DELETED) == set()
-        assert [error for error in job.container_errors if words in error], job.errors
-    assert set(site.packages) == urls(fdp, *datasets)
-    fdp.vanish(datasets[5])
-    assert site.job(NOW + 3 * DAY).of(RecordClass.DELETED) == urls(fdp, datasets[5])
-    del fdp.files[first.path]
-    assert site.job(NOW + 4 * DAY).errors == []
-
-
 @pytest.mark.parametrize(
     ("members", "found"),
     [

@@ -74,37 +74,6 @@ def test_a_listed_record_that_is_away_for_a_moment_while_pages_shift(fdp: FdpSer
     assert site.job().of(RecordClass.DELETED) == set()
 
 
-def test_a_server_that_knows_none_of_its_datasets(fdp: FdpServer) -> None:
-    """A 404 says nothing of a record that is not listed if all listed ones answer so, too."""
-    catalog = fdp.add_catalog()
-    *listed, unlisted = [fdp.add_dataset(catalog, distributions=0) for _ in range(6)]
-    site = Site(fdp)
-    site.job()
-    fdp.unlist(unlisted, catalog)
-    for dataset in (*listed, unlisted):
-        fdp.faults[dataset.path] = faults.Status(404)
-    assert site.job().of(RecordClass.DELETED) == set()
-    for dataset in listed:
-        del fdp.faults[dataset.path]
-    assert site.job().of(RecordClass.DELETED) == urls(fdp, unlisted)
-
-
-def test_max_records(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    datasets = sorted((fdp.add_dataset(catalog) for _ in range(6)), key=fdp.iri_of)
-    site = Site(fdp, max_records=4)
-    job = site.job()
-    assert job.errors == [
-        f"{fdp.url_of(catalog)}: the source lists more than max_records (4) datasets"
-    ]
-    assert job.of(RecordClass.NEW) == urls(fdp, *datasets[:4])
-    site.options = {}
-    site.job()
-    site.options = {"max_records": 4}
-    assert site.job().of(RecordClass.DELETED) == set()
-    assert len(site.packages) == 6
-
-
 def test_a_url_that_nobody_can_ask_for_is_told_and_the_rest_is_read(fdp: FdpServer) -> None:
     catalog = fdp.add_catalog()
     dataset = fdp.add_dataset(catalog)
@@ -243,14 +212,6 @@ def test_the_only_dataset_of_a_catalog_is_withdrawn(fdp: FdpServer, is_listed: b
         assert job.of(RecordClass.DELETED) == set() and job.brake is not None
     site.release()
     assert site.job(NOW + 4 * DAY).of(RecordClass.DELETED) == urls(fdp, records[-1])
-
-
-def test_a_held_record_that_is_gone_leaves_the_hold(fdp: FdpServer) -> None:
-    site, catalogs, records = harvested(fdp, 20)
-    fdp.unlist(records[3], catalogs[0])
-    assert site.job().brake is not None
-    fdp.vanish(records[3])
-    assert site.job().of(RecordClass.DELETED) == urls(fdp, records[3]) and not site.held
 
 
 def test_an_answer_while_a_list_is_unread_ends_an_absence(fdp: FdpServer) -> None:

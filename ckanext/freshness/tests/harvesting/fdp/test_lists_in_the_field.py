@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -47,77 +46,6 @@ def turtle(fdp: FdpServer, text: str) -> Answer:
         "@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> ."
     )
     return Answer.text(f"{prefixes}\n{text.replace('BASE', fdp.url)}", "text/turtle")
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [
-        "' {0} '",
-        "'{0}\\n'",
-        "'{path}'",
-        "'<{0}>'",
-        "< {0}>",
-        "<\\u000A{0}\\u000A>",
-        "[ a dcat:Dataset ; dct:identifier '{0}' ]",
-        "[ a rdf:Bag ; rdf:_1 <{0}> ]",
-    ],
-)
-def test_an_entry_of_a_list_that_may_be_a_missing_record(fdp: FdpServer, entry: str) -> None:
-    """Its URL is badly written, or it has none: nothing is deleted for that, and the job says so."""
-    site, (catalog,), datasets = harvested(fdp, 3)
-    first, *others = map(fdp.iri_of, datasets)
-    ids = site.ids()
-    entries = [entry.format(first, path=urlsplit(first).path), *(f"<{one}>" for one in others)]
-    rdf = "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> ."
-    text = f"{rdf} <{fdp.iri_of(catalog)}> a dcat:Catalog ; dcat:dataset {', '.join(entries)} ."
-    fdp.files[catalog.path] = turtle(fdp, text)
-    job = site.job()
-    assert (job.of(RecordClass.DELETED), site.ids()) == (set(), ids)
-    if first not in job.kinds:
-        assert "it lists 1 record without a URL that can be requested" in job.container_errors[-1]
-    fdp.files.clear()
-    assert site.job().errors == []
-    assert site.ids() == ids
-
-
-@pytest.mark.parametrize(
-    ("link", "statement"),
-    [
-        ('<BASE/next>; REL="Next"', ""),
-        ('<BASE/next>; rel="http://www.iana.org/assignments/relation/next"', ""),
-        ('<BASE/next>; rel="http://www.w3.org/ns/hydra/core#next"', ""),
-        ("", "<#v> <http://www.w3.org/1999/xhtml/vocab#next> <BASE/next> ."),
-        ("", "<#v> <https://www.w3.org/ns/activitystreams#next> <BASE/next> ."),
-        (
-            "",
-            "<#v> <https://w3id.org/tree#relation> [ <https://w3id.org/tree#node> <BASE/next> ] .",
-        ),
-        ("", "<#v> <http://www.w3.org/ns/ldp#nextPage> <BASE/next> ."),
-        ("", "<#v> <http://www.w3.org/ns/hydra/core#totalItems> ' 4 ' ."),
-    ],
-)
-def test_a_dataset_moves_to_a_page_that_is_linked_otherwise(
-    fdp: FdpServer, link: str, statement: str
-) -> None:
-    site, (catalog,), records = harvested(fdp, 4)
-    *first, last = map(fdp.iri_of, records)
-    ids = site.ids()
-
-    def page(*datasets: str) -> str:
-        listed = ", ".join(f"<{one}>" for one in datasets)
-        return f"<{fdp.iri_of(catalog)}> a dcat:Catalog ; dcat:dataset {listed} ."
-
-    answer = turtle(fdp, page(*first) + statement)
-    headers = {**answer.headers, **({"Link": link.replace("BASE", fdp.url)} if link else {})}
-    fdp.files[catalog.path] = Answer(200, answer.body, headers)
-    fdp.files["/next"] = turtle(fdp, page(last))
-    job = site.job()
-    assert (job.of(RecordClass.DELETED), site.ids()) == (set(), ids)
-    if "totalItems" in statement:
-        (error,) = job.errors
-        assert error.endswith("it says that it has 4 records, and its pages list 3")
-    else:
-        assert (job.errors, job.of(RecordClass.UNCHANGED)) == ([], {*first, last})
 
 
 @pytest.mark.parametrize("respell", [lambda url: f"{url}/", lambda url: f"https{url[4:]}"])
