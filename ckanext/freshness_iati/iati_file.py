@@ -110,7 +110,12 @@ def problem_of(text: str, *, is_whole: bool) -> str | None:
         return "is empty"
     names: list[str] = []
     parser = expat.ParserCreate("utf-8")
-    parser.StartElementHandler = lambda name, _: names.append(name)
+
+    def begin_root(name: str, _: object) -> None:
+        names.append(name)
+        parser.StartElementHandler = None
+
+    parser.StartElementHandler = begin_root
     error: expat.ExpatError | None = None
     try:
         parser.Parse(xml.replace("&", "_").encode("utf-8", "replace"), not is_cut)
