@@ -20,6 +20,9 @@ from ckanext.freshness.web.errors import FailureReason, FetchError
 from ckanext.freshness.web.exchange import storable
 from ckanext.freshness.web.urls import display_url
 
+KEPT = 5
+"""How many attempts are kept of a file, besides its last HEAD and its last GET."""
+
 Attempt = Mapping[str, Any]
 ErrorDetails = Mapping[str, Any]
 
@@ -136,6 +139,12 @@ def last_of(attempts: Sequence[Attempt], method: str) -> Attempt | None:
     :param attempts: newest first
     """
     return next((each for each in attempts if each["method"] == method), None)
+
+
+def kept(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
+    """Return the attempts that are kept of a file, newest first: the last ones, and the last by each method."""
+    last = [last_of(attempts, method) for method in ("HEAD", "GET")]
+    return attempts[:KEPT] + tuple(each for each in attempts[KEPT:] if each in last)
 
 
 def fetch_error(error: FetchError, method: str, url: str) -> ErrorDetails:

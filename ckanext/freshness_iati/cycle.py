@@ -430,8 +430,8 @@ SELECT count(*) AS total_number_of_datasets,
         AND r.options ->> 'source' = :source AND r.resources IS NULL) AS number_crashes
 FROM freshness_iati i
 CROSS JOIN LATERAL (
-    SELECT jsonb_path_query_first(i.attempts, '$[*] ? (@.method == "HEAD")') AS head,
-        jsonb_path_query_first(i.attempts, '$[*] ? (@.method == "GET")') AS get
+    SELECT jsonb_path_query_first(i.state, '$.attempts[*] ? (@.method == "HEAD")') AS head,
+        jsonb_path_query_first(i.state, '$.attempts[*] ? (@.method == "GET")') AS get
 ) last
 WHERE i.source_id = :source"""
 

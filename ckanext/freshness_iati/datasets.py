@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import ckan.plugins as p
 import sqlalchemy as sa
 
+from ckanext.freshness.checking.stored_values import as_json, read
 from ckanext.freshness.ckan_adapter import harvest
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
-from ckanext.freshness.dates import aware, exact_text
-from ckanext.freshness.web.exchange import storable
 
 from .iati_check import KnownFile
-from .rules import FileState, GoodDownload
+from .rules import FileState
 from .source_type import REGISTRY_ID, REGISTRY_NAME, SOURCE_TYPE
-
-KEPT_ATTEMPTS = 5
-"""How many attempts are kept for each dataset, besides its last HEAD and its last GET."""
 
 PAGE = 500
 """Rows fetched at a time from a long query."""
@@ -79,7 +73,7 @@ def known(source_id: str) -> list[KnownFile]:
     rows = model.Session.execute(
         sa.text(_KNOWN), {"source": source_id}, execution_options={"yield_per": PAGE}
     )
-    datasets = [_known(row._mapping) for row in rows]
+    datasets = [KnownFile(*row)._replace(state=read(FileState, row.state)) for row in rows]
     model.Session.commit()
     return datasets
 
@@ -91,63 +85,38 @@ def write(states: Mapping[str, FileState]) -> set[str]:
     """
     if not states:
         return set()
-    rows = [{"resource_id": resource_id, **_row(state)} for resource_id, state in states.items()]
-    return set(model.Session.execute(sa.text(_WRITE), {"rows": json.dumps(rows)}).scalars())
+    rows = [
+        {
+            "resource_id": resource_id,
+            "state": state,
+            "failing_since": state.failing_since,
+            "content_changed": state.content_modified_excluding_generated_timestamp,
+        }
+        for resource_id, state in states.items()
+    ]
+    return set(model.Session.execute(sa.text(_WRITE), {"rows": as_json(rows)}).scalars())
 
 
-CHECKED_LINKS = """
-SELECT i.resource_id, t.tried_at, i.failures, i.failing_since, t.tried_at AS failed_at,
-    i.verified_on_server AS succeeded_at, i.content_modified AS changed_at, (
+_MOMENT = "CAST({0} AS timestamptz) AT TIME ZONE 'UTC'"
+
+CHECKED_LINKS = f"""
+SELECT i.resource_id, t.tried_at, CAST(i.state -> 'failures' AS integer) AS failures, i.failing_since,
+    t.tried_at AS failed_at, {_MOMENT.format("i.state -> 'good' ->> 'verified_on_server'")} AS succeeded_at,
+    i.content_changed AS changed_at, (
         SELECT jsonb_agg(jsonb_build_object(
             'outcome', CASE WHEN e.error <> 'null' THEN 'error' WHEN a ->> 'method' = 'GET' THEN 'downloaded'
                 ELSE 'not modified' END,
             'status', a -> 'http_status', 'reason', e.error -> 'error_type',
             'words', e.error -> 'detailed_message'
         ) ORDER BY n)
-        FROM jsonb_array_elements(i.attempts) WITH ORDINALITY AS x (a, n)
+        FROM jsonb_array_elements(i.state -> 'attempts') WITH ORDINALITY AS x (a, n)
         CROSS JOIN LATERAL (SELECT a -> 'error_details' AS error) e
     ) AS attempts
 FROM freshness_iati i JOIN package s ON s.id = i.source_id AND s.state = 'active'
 CROSS JOIN LATERAL (
-    SELECT CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at
+    SELECT {_MOMENT.format("i.state -> 'attempts' -> 0 ->> 'datetime'")} AS tried_at
 ) t"""
 """SQL: the files that cycles check, with their last checks. A deleted source has no cycles any more."""
-
-_STATE = (
-    *("last_update_check", "failures", "failing_since", "postponed_until"),
-    *("content_modified", "content_modified_excluding_generated_timestamp"),
-)
-"""Columns of a state. Its last known good download has a column for each field."""
-
-
-def _known(row: Mapping[str, Any]) -> KnownFile:
-    values: dict[str, Any] = {
-        name: aware(value) if isinstance(value, datetime) else value for name, value in row.items()
-    }
-    good = None
-    if values["hash"] is not None:
-        download: dict[str, Any] = {name: values.get(name) for name in GoodDownload._fields}
-        good = GoodDownload(**download)
-    state = FileState(
-        good=good, failed_url=values["failed_url"], **{name: values[name] for name in _STATE}
-    )
-    others: dict[str, Any] = {name: values[name] for name in KnownFile._fields if name != "state"}
-    return KnownFile(state=state, **others)
-
-
-def _row(state: FileState) -> dict[str, Any]:
-    values = {name: getattr(state, name) for name in _STATE}
-    if state.good is not None:
-        values |= state.good._asdict()
-    plain = {
-        name: exact_text(value)
-        if isinstance(value, datetime)
-        else storable(value)
-        if isinstance(value, str)
-        else value
-        for name, value in values.items()
-    }
-    return {**plain, "attempts": state.attempts}
 
 
 def _organization_extra(key: str) -> str:
@@ -213,14 +182,9 @@ FROM freshness_iati i WHERE i.source_id = :source AND NOT EXISTS (
 _SELECT_GONE = f"SELECT i.resource_id {_GONE}"
 _DELETE_GONE = f"DELETE {_GONE} AND NOT i.published"
 
-# Initial contents are only needed for index files.
-_COLUMNS = [name for name in (*_STATE, *GoodDownload._fields) if name != "initial_contents"]
-_KNOWN = f"""
-SELECT i.resource_id, i.package_id, coalesce(r.url, '') AS url, i.dataset_name,
-    c.key, c.zip_key, c.size, c.filename, {", ".join(f"i.{name}" for name in _COLUMNS)},
-    CASE WHEN i.failures > 0 THEN
-        jsonb_path_query_first(i.attempts, '$[*].error_details.source_url') #>> '{{}}'
-    END AS failed_url
+_KNOWN = """
+SELECT i.resource_id, i.package_id, i.dataset_name, coalesce(r.url, '') AS url,
+    i.state, c.key, c.zip_key, c.size, c.filename
 FROM freshness_iati i
 JOIN resource r ON r.id = i.resource_id AND r.state = 'active'
 JOIN package p ON p.id = r.package_id AND p.state = 'active'
@@ -228,14 +192,10 @@ LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id
 WHERE i.source_id = :source
 ORDER BY i.organisation_name, i.dataset_name, i.resource_id"""
 
-_WRITE = f"""
-UPDATE freshness_iati i SET {", ".join(f"{name} = f.{name}" for name in _COLUMNS)},
-    initial_contents = coalesce(f.initial_contents, i.initial_contents),
-    attempts = (
-        SELECT coalesce(jsonb_agg(a ORDER BY n), '[]') FROM (
-            SELECT a, n, row_number() OVER (PARTITION BY a -> 'method' ORDER BY n) AS of_method
-            FROM jsonb_array_elements(f.attempts || i.attempts) WITH ORDINALITY AS x (a, n)
-        ) y WHERE n <= {KEPT_ATTEMPTS} OR of_method = 1
-    )
-FROM jsonb_populate_recordset(CAST(NULL AS freshness_iati), CAST(:rows AS jsonb)) f
+_WRITE = """
+UPDATE freshness_iati i
+SET state = f.state, failing_since = f.failing_since, content_changed = f.content_changed
+FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
+    resource_id text, state jsonb, failing_since timestamp, content_changed timestamp
+)
 WHERE i.resource_id = f.resource_id RETURNING i.resource_id"""

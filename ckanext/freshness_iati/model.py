@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ckan.plugins.toolkit as tk
-from sqlalchemy import BigInteger, Boolean, Column, DateTime, Integer, UnicodeText
+from sqlalchemy import Boolean, Column, DateTime, UnicodeText
 from sqlalchemy.dialects.postgresql import JSONB
 
 
@@ -25,37 +25,15 @@ class IatiDataset(tk.BaseModel):
     )
     dataset_id = Column(UnicodeText, nullable=False, doc="the registry's id of the dataset")
     dataset_name = Column(UnicodeText, nullable=False, doc="short name of the dataset")
-    last_update_check = Column(DateTime, doc="when a cycle last checked the file")
-    hash = Column(UnicodeText, doc="SHA-1 of the last known good file, hexadecimal")
-    hash_excluding_generated_timestamp = Column(
-        UnicodeText, doc="SHA-1 of that file without its generated-datetime attributes"
-    )
-    downloaded = Column(DateTime, doc="when the last known good file was downloaded")
-    verified_on_server = Column(DateTime, doc="when the server last confirmed that file")
-    content_length = Column(BigInteger, doc="Content-Length of the last known good file, in bytes")
-    initial_contents = Column(UnicodeText, doc="first 150 characters of the last known good file")
-    etag = Column(UnicodeText, doc="ETag of the last known good file")
-    last_modified = Column(
-        UnicodeText, doc="Last-Modified of the last known good file, as the server wrote it"
-    )
-    source_url = Column(UnicodeText, doc="URL from which the last known good file was downloaded")
-    content_modified = Column(DateTime, doc="when a cycle last found a new hash")
-    content_modified_excluding_generated_timestamp = Column(
-        DateTime, doc="when a cycle last found a new hash without generated-datetime attributes"
-    )
-    attempts = Column(
+    state = Column(
         JSONB,
         nullable=False,
-        server_default="[]",
-        doc="the last five attempts, and the last HEAD and GET, newest first",
+        server_default="{}",
+        doc="the state of its file, a FileState of rules.py, with times in UTC",
     )
-    failures = Column(
-        Integer, nullable=False, server_default="0", doc="failed checks since the last success"
-    )
-    failing_since = Column(DateTime, doc="end of the first of these failed checks")
-    postponed_until = Column(
-        DateTime,
-        doc="a failing URL is not checked again before this moment; empty if it may be checked",
+    failing_since = Column(DateTime, doc="the time of this name in the state")
+    content_changed = Column(
+        DateTime, doc="content_modified_excluding_generated_timestamp in the state"
     )
     published = Column(
         Boolean,

@@ -18,6 +18,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ckanext.freshness import settings
+from ckanext.freshness.checking.stored_values import read
 from ckanext.freshness.ckan_adapter import harvest
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import ORGANIZATION_EXTRAS
@@ -28,7 +29,7 @@ from ckanext.freshness.runs import copies
 from ckanext.freshness.web.urls import display_url
 
 from . import datasets, downloads
-from .attempts import last_of
+from .attempts import KEPT, last_of
 from .downloads import (
     Archive,
     ArchiveMember,
@@ -37,6 +38,7 @@ from .downloads import (
     MembersLost,
     build,
 )
+from .rules import FileState, GoodDownload
 from .source_type import REGISTRY_ID, REGISTRY_NAME, SOURCE_TYPE
 
 MIMETYPES = {".json": "application/json", ".zip": "application/zip"}
@@ -189,22 +191,23 @@ class _Contents:
         for row in model.Session.execute(
             sa.text(_DATASETS), values, execution_options={"yield_per": datasets.PAGE}
         ):
-            # Without a hash the copy was not downloaded by a cycle, so there is nothing to say about it.
-            has_copy = row.hash is not None and row.key in self.keys and row.zip_key in self.keys
+            state = read(FileState, row.state)
+            # Without it the copy was not downloaded by a cycle, so there is nothing to say about it.
+            good = state.good if row.key in self.keys and row.zip_key in self.keys else None
             path = store_keys.registry_key(row.organisation_name, row.dataset_name)
             if path in taken:
                 # Several datasets may have one name.
                 name = f"{row.dataset_name} {row.resource_id}"
                 path = store_keys.registry_key(row.organisation_name, name)
             taken.add(path)
-            entry = _entry_of(row, site, has_copy=has_copy)
+            entry = _entry_of(row, state, good, site)
             yield entry
-            if has_copy:
+            if good is not None:
                 self.members.append(ArchiveMember(row.key, path, row.sha256))
-            legacy = LegacyDataset.of(entry, path, has_copy=has_copy)
+            legacy = LegacyDataset.of(entry, path, has_copy=good is not None)
             self.legacy.append(legacy)
             self.resource_ids.append(row.resource_id)
-            self._add(legacy, has_copy and (row.sha256, row.hash, row.downloaded_from))
+            self._add(legacy, good and (row.sha256, good.hash, good.source_url))
 
     def read_organisations(self, source_id: str) -> None:
         """Read the organisations in the order of their short names."""
@@ -298,15 +301,11 @@ def _mark(statement: str, source_id: str, resource_ids: Sequence[str]) -> None:
     model.Session.commit()
 
 
-def _entry_of(row: Any, site: str, *, has_copy: bool) -> dict[str, Any]:
-    """Return the entry of a dataset in ``datasets-full``."""
-    good: dict[str, Any] = {name: None for name in (*_COLUMNS, *_URLS)}
-    if has_copy:
-        ids = (row.package_id, row.resource_id, site)
-        copy = links.copy_url(*ids)
-        urls = (copy, f"{copy}.zip", display_url(row.downloaded_from))
-        good = {name: getattr(row, name) for name in _COLUMNS}
-        good |= zip(_URLS, urls, strict=True)
+def _entry_of(row: Any, state: FileState, good: GoodDownload | None, site: str) -> dict[str, Any]:
+    """Return the entry of a dataset in ``datasets-full``.
+
+    :param good: the last known good download, if its copy is stored
+    """
     return {
         "id": row.dataset_id,
         "short_name": row.dataset_name,
@@ -314,24 +313,37 @@ def _entry_of(row: Any, site: str, *, has_copy: bool) -> dict[str, Any]:
         "reporting_org_short_name": row.organisation_name,
         "licence_id": row.license_id or None,
         "source_url": display_url(row.url or ""),
-        "last_update_check": row.last_update_check,
-        "last_known_good_dataset": good,
-        "most_recent_head_attempt": downloads.attempt_entry(last_of(row.attempts, "HEAD")),
-        "most_recent_get_attempt": downloads.attempt_entry(last_of(row.attempts, "GET")),
+        "last_update_check": state.last_update_check,
+        "last_known_good_dataset": _good_entry(row, state, good, site),
+        "most_recent_head_attempt": downloads.attempt_entry(last_of(state.attempts, "HEAD")),
+        "most_recent_get_attempt": downloads.attempt_entry(last_of(state.attempts, "GET")),
         "attempts": [
             {**downloads.attempt_entry(each), "http_method": each["method"]}
-            for each in row.attempts[: datasets.KEPT_ATTEMPTS]
+            for each in state.attempts[:KEPT]
         ],
     }
 
 
-_COLUMNS = (
+def _good_entry(row: Any, state: FileState, good: GoodDownload | None, site: str) -> dict[str, Any]:
+    copy = good and links.copy_url(row.package_id, row.resource_id, site)
+    changed = state.content_modified_excluding_generated_timestamp
+    return {
+        "cached_dataset_xml_url": copy,
+        "cached_dataset_zip_url": copy and f"{copy}.zip",
+        "source_url": good and display_url(good.source_url),
+        "server_header_etag": good and good.etag,
+        "server_header_last_modified": good and good.last_modified,
+        **{name: good and getattr(good, name) for name in _OF_DOWNLOAD},
+        "content_modified": good and state.content_modified,
+        "content_modified_excluding_generated_timestamp": good and changed,
+    }
+
+
+_OF_DOWNLOAD = (
     *("downloaded", "hash", "hash_excluding_generated_timestamp", "verified_on_server"),
-    *("content_length", "initial_contents", "server_header_etag", "server_header_last_modified"),
-    *("content_modified", "content_modified_excluding_generated_timestamp"),
+    *("content_length", "initial_contents"),
 )
-_URLS = ("cached_dataset_xml_url", "cached_dataset_zip_url", "source_url")
-"""Fields of a last known good copy in ``datasets-full``."""
+"""Fields of a :class:`.rules.GoodDownload` with the same names in ``datasets-full``."""
 
 
 def _organisation(row: Any) -> dict[str, Any]:
@@ -374,8 +386,7 @@ WHERE source_id = :source AND published <> (resource_id = ANY(:ids))"""
 
 # "C" compares bytes, which in UTF-8 is the order of code points, as in Python.
 _DATASETS = """
-SELECT i.*, i.source_url AS downloaded_from, i.etag AS server_header_etag,
-    i.last_modified AS server_header_last_modified, r.url, p.license_id, c.key, c.zip_key, c.sha256
+SELECT i.*, r.url, p.license_id, c.key, c.zip_key, c.sha256
 FROM freshness_iati i
 JOIN package p ON p.id = i.package_id AND p.state = 'active' AND NOT p.private
 JOIN resource r ON r.id = i.resource_id AND r.state = 'active'

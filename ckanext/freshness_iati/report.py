@@ -318,20 +318,22 @@ SELECT count(*) AS registered, count(c.key) AS available,
 {_OF_SOURCE}
 WHERE i.source_id = :source""".replace(
     "{changed}",
-    "i.content_modified_excluding_generated_timestamp >= CAST(:since AS timestamp)",
+    "i.content_changed >= CAST(:since AS timestamp)",
 )
 
 _FAILING = f"""
 SELECT s.name AS source, p.name, coalesce(nullif(p.title, ''), p.name) AS title,
     coalesce(nullif(g.title, ''), i.organisation_name) AS publisher,
-    i.attempts -> 0 -> 'error_details' ->> 'source_url' AS url, i.failing_since, i.failures,
-    i.attempts -> 0 -> 'error_details' ->> 'error_type' AS error,
-    i.attempts -> 0 -> 'error_details' ->> 'detailed_message' AS message,
-    i.attempts -> 0 ->> 'http_status' AS http_status,
+    last.error ->> 'source_url' AS url, i.failing_since, CAST(i.state -> 'failures' AS integer) AS failures,
+    last.error ->> 'error_type' AS error, last.error ->> 'detailed_message' AS message, last.http_status,
     c.key IS NOT NULL AS has_copy, CASE WHEN c.key IS NOT NULL THEN c.verified_at END AS copy_verified_at
 {_OF_SOURCE}
 JOIN package s ON s.id = i.source_id
 LEFT JOIN "group" g ON g.id = p.owner_org
+CROSS JOIN LATERAL (
+    SELECT i.state #> '{{{{attempts,0,error_details}}}}' AS error,
+        i.state #>> '{{{{attempts,0,http_status}}}}' AS http_status
+) last
 WHERE i.source_id = ANY(:sources) AND i.failing_since IS NOT NULL
 ORDER BY i.failing_since DESC, i.resource_id OFFSET :offset LIMIT :limit"""
 

@@ -30,6 +30,7 @@ Where the service has no rule or a harmful one, these apply:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import NamedTuple
@@ -37,7 +38,7 @@ from typing import NamedTuple
 from ckanext.freshness.web.exchange import parse_http_date
 from ckanext.freshness.web.urls import display_url
 
-from .attempts import Attempt, ErrorDetails, ErrorType, attempt
+from .attempts import Attempt, ErrorDetails, ErrorType, attempt, kept
 
 HEAD_REFUSED = frozenset({405, 501})
 """Statuses of servers that do not support HEAD (RFC 9110, sections 15.5.6 and 15.6.2)."""
@@ -72,12 +73,12 @@ class DownloadedFile(NamedTuple):
     initial_contents: str
 
 
-class GoodDownload(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class GoodDownload:
     """The last known good download.
 
     :ivar downloaded: when
     :ivar verified_on_server: when the server last confirmed, by any answer, that the file is unchanged
-    :ivar initial_contents: None if they were not read from the database
     :ivar etag: as the server sent it
     :ivar last_modified: as the server sent it, whether or not it is a date
     :ivar source_url: requested URL as the registry has it, secrets included: use
@@ -89,14 +90,15 @@ class GoodDownload(NamedTuple):
     downloaded: datetime
     verified_on_server: datetime
     content_length: int
-    initial_contents: str | None
+    initial_contents: str
     etag: str | None
     last_modified: str | None
     source_url: str
 
 
-class FileState(NamedTuple):
-    """The state of one dataset's file. All times are aware.
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """The state of one dataset's file, as the database keeps it. All times are aware.
 
     :ivar last_update_check: rule 1
     :ivar content_modified: when a download last had a new hash; the first download counts
@@ -104,8 +106,8 @@ class FileState(NamedTuple):
     :ivar failed_url: URL of the last failure, without secrets
     :ivar failing_since: when the first of these checks failed
     :ivar postponed_until: no request is sent before this time; None: no pause
-    :ivar attempts: of this check, newest first
-    :ivar failed_at: when this check failed; None if it succeeded
+    :ivar attempts: see :func:`.attempts.kept`
+    :ivar failed_at: when the last check failed; None if it succeeded, or sent no request
     """
 
     last_update_check: datetime | None = None
@@ -121,7 +123,8 @@ class FileState(NamedTuple):
 
     def without_failures(self, good: GoodDownload | None) -> FileState:
         """Return the state after a successful check, with its last known good download."""
-        return self._replace(
+        return replace(
+            self,
             good=good,
             failures=0,
             failed_url=None,
@@ -234,7 +237,7 @@ def decide(
     :param response: to the request of the previous decision; None before the first request
     """
     if response is None:
-        begun = state._replace(last_update_check=now, attempts=(), failed_at=None)
+        begun = replace(state, last_update_check=now, failed_at=None)
         return _begin(begun, now, subject)
     made = attempt(
         now,
@@ -243,7 +246,7 @@ def decide(
         response.error,
         insecure=response.insecure,
     )
-    state = state._replace(attempts=(made, *state.attempts))
+    state = replace(state, attempts=kept((made, *state.attempts)))
     return _AFTER[response.method](state, response, now, subject)
 
 
@@ -286,7 +289,7 @@ def _after_head(
         if failed.postponed_until is not None:
             # From this moment on rule 5 downloads the file although HEAD fails.
             latest = good.downloaded + TRUSTED_FOR
-            failed = failed._replace(postponed_until=min(failed.postponed_until, latest))
+            failed = replace(failed, postponed_until=min(failed.postponed_until, latest))
         return IatiDecision(NextMethod.NOTHING, failed, IatiOutcome.HEAD_FAILED)
     if _differs(good, response):
         return IatiDecision(NextMethod.GET, state)
@@ -331,7 +334,8 @@ def _after_get(
         source_url=subject.url,
         **file._asdict(),
     )
-    state = state.without_failures(good)._replace(
+    state = replace(
+        state.without_failures(good),
         content_modified=now if has_new_bytes else state.content_modified,
         content_modified_excluding_generated_timestamp=(
             now if has_changed else state.content_modified_excluding_generated_timestamp
@@ -372,7 +376,8 @@ def not_stored(
     """
     download, *others = decision.state.attempts
     made = attempt(now, "GET", download["http_status"], error, insecure=download["insecure"])
-    state = decision.state._replace(
+    state = replace(
+        decision.state,
         attempts=(made, *others),
         good=before.good,
         content_modified=before.content_modified,
@@ -418,7 +423,7 @@ def backoff(failures: int) -> timedelta:
 
 
 def _verified(state: FileState, good: GoodDownload, now: datetime) -> IatiDecision:
-    state = state.without_failures(good._replace(verified_on_server=now))
+    state = state.without_failures(replace(good, verified_on_server=now))
     return IatiDecision(NextMethod.NOTHING, state, IatiOutcome.VERIFIED)
 
 
@@ -428,7 +433,8 @@ def _failed(
     if response.our_fault:
         return state
     failures = state.failures + 1
-    return state._replace(
+    return replace(
+        state,
         failures=failures,
         failed_url=display_url(subject.url),
         failing_since=state.failing_since or now,

@@ -11,6 +11,7 @@ from typing import Any
 
 from ckan import model
 
+from ckanext.freshness.checking.stored_values import read
 from ckanext.freshness.copies import store_keys
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.harvesters import harvest_here
@@ -20,6 +21,7 @@ from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness_iati import cycle, publication
 from ckanext.freshness_iati.model import IatiDataset
 from ckanext.freshness_iati.report import CycleReport
+from ckanext.freshness_iati.rules import FileState, GoodDownload
 from ckanext.freshness_iati.tests.servers.registry import RegistryServer
 from ckanext.freshness_iati.tests.servers.registry_model import Dataset
 from ckanext.harvest import model as harvest_model
@@ -77,6 +79,16 @@ class Site:
             source_id=self.source_id, dataset_id=dataset.id
         )
         return found.one_or_none()
+
+    def state(self, dataset: Dataset) -> FileState:
+        """Return the stored state of a dataset's file."""
+        return read(FileState, self.row(dataset).state)
+
+    def good(self, dataset: Dataset) -> GoodDownload:
+        """Return the last known good download of a dataset."""
+        good = self.state(dataset).good
+        assert good is not None
+        return good
 
     def copy(self, dataset: Dataset) -> Any:
         """Return the row of a dataset's copy."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +46,11 @@ def test_the_first_cycle_brings_all(site: Site, app: Any) -> None:
     }
     for dataset in datasets(site):
         assert site.bytes_of(dataset) == dataset.contents()
-        row = site.row(dataset)
         copy = site.copy(dataset)
         with zipfile.ZipFile(io.BytesIO(site.read(copy.zip_key))) as found:
             assert found.read(f"{dataset.name}.xml") == dataset.contents()
         listed = site.listed()[dataset.name]["last_known_good_dataset"]
-        assert listed["hash"] == row.hash
+        assert listed["hash"] == site.good(dataset).hash
         assert app.get(listed["cached_dataset_xml_url"]).data == dataset.contents()
     with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as bulk:
         owners = site.server.registry.organisations
@@ -78,7 +78,7 @@ def test_an_unchanged_cycle_asks_each_file_by_head_and_writes_no_zip(site: Site)
     }
     assert not report.published and site.published("iati-data.zip") == before
     assert [site.asked(one) for one in datasets(site)] == [["HEAD"]] * 3
-    assert site.row(datasets(site)[0]).last_update_check == site.now.replace(tzinfo=None)
+    assert site.state(datasets(site)[0]).last_update_check == site.now
 
 
 def test_another_edition_is_evidence_and_another_moment_is_none(site: Site) -> None:
@@ -97,11 +97,9 @@ def test_another_edition_is_evidence_and_another_moment_is_none(site: Site) -> N
     packages = {one.name: site.row(one).package_id for one in (changed, stamped, same)}
     assert noted[packages[changed.name]] == site.now.replace(tzinfo=None)
     assert not {packages[stamped.name], packages[same.name]} & set(noted)
-    assert site.row(stamped).content_modified == site.now.replace(tzinfo=None)
-    assert (
-        site.row(stamped).content_modified_excluding_generated_timestamp
-        < site.row(stamped).content_modified
-    )
+    state = site.state(stamped)
+    assert state.content_modified == site.now
+    assert state.content_modified_excluding_generated_timestamp == site.now - timedelta(hours=1)
     assert site.bytes_of(stamped) == stamped.contents()
     shown = helpers.call_action("package_show", id=packages[changed.name])
     assert ours(shown)["freshness_evidence"] == "hash"
@@ -128,8 +126,7 @@ def test_the_last_good_copy_outlives_failures_for_72_hours(site: Site) -> None:
     figures = done(site.later(hours=24).update(strict=True))
     assert (figures["datasets_expired"], figures["datasets_with_download"]) == (1, 2)
     assert site.bytes_of(bad) is None
-    row, copy = site.row(bad), site.copy(bad)
-    assert row.hash is not None and copy.key is None
+    assert site.good(bad) and site.copy(bad).key is None
     assert site.listed()[bad.name]["last_known_good_dataset"]["cached_dataset_xml_url"] is None
     with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as bulk:
         assert not [one for one in bulk.namelist() if bad.name in one]
@@ -246,12 +243,12 @@ def test_a_resource_with_another_id_takes_its_copy_along(site: Site) -> None:
     first, *_ = datasets(site)
     before, user = site.row(first), {"user": helpers.call_action("get_site_user")["name"]}
     package = helpers.call_action("package_show", id=before.package_id)
-    hash_before, resource_id = before.hash, package["resources"][0].pop("id")
+    hash_before, resource_id = site.good(first).hash, package["resources"][0].pop("id")
     helpers.call_action("package_update", user, **package)
     body, first.status = first.contents(), 503  # it cannot be downloaded again
     done(site.later(hours=1).update(harvest=False))
     assert site.row(first).resource_id != resource_id
-    assert (site.row(first).hash, site.bytes_of(first)) == (hash_before, body)
+    assert (site.good(first).hash, site.bytes_of(first)) == (hash_before, body)
 
 
 def test_a_store_that_is_full_leaves_the_last_good_untouched(
@@ -259,7 +256,7 @@ def test_a_store_that_is_full_leaves_the_last_good_untouched(
 ) -> None:
     site.update()
     changed = datasets(site)[0]
-    before, hash_before = changed.contents(), site.row(changed).hash
+    before, hash_before = changed.contents(), site.good(changed).hash
     changed.body = b"<iati-activities>" + b"x" * 5000 + b"</iati-activities>"
     changed.edition += 1
     used = str(site.store.used() + 1)
@@ -267,9 +264,9 @@ def test_a_store_that_is_full_leaves_the_last_good_untouched(
     report = site.later(hours=1).update()
     assert not report.complete and report.figures["not_stored"] == 1
     assert site.bytes_of(changed) == before
-    row = site.row(changed)
-    assert row.hash == hash_before and row.failures == 0
-    assert row.attempts[0]["error_details"]["error_type"] == "store_error"
+    state = site.state(changed)
+    assert site.good(changed).hash == hash_before and state.failures == 0
+    assert state.attempts[0]["error_details"]["error_type"] == "store_error"
     monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "0")
     done(site.later(minutes=1).update())
     assert site.bytes_of(changed) == changed.contents()

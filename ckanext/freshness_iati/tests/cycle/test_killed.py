@@ -53,7 +53,7 @@ def test_the_next_cycle_makes_it_good(site: Site, point: str, store_folder: Path
         changed.contents(),
         same.contents(),
     ]
-    assert site.row(changed).hash == hashlib.sha1(changed.contents()).hexdigest()
+    assert site.good(changed).hash == hashlib.sha1(changed.contents()).hexdigest()
     assert len(site.files(store_folder)) == 4
     assert set(site.listed()) == {changed.name, same.name}
     assert site.row(gone) is None

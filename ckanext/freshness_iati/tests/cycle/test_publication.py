@@ -38,7 +38,7 @@ def test_a_store_that_vanishes_between_two_steps(
     stored = changed.contents() if checked else before
     assert site.bytes_of(changed) == stored
     assert [site.bytes_of(one) for one in others] == [one.contents() for one in others]
-    assert site.row(changed).failures == 0
+    assert site.state(changed).failures == 0
     done(site.later(hours=1).update())
     assert site.bytes_of(changed) == changed.contents()
     listed = site.listed()[changed.name]["last_known_good_dataset"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -9,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness_iati.attempts import ErrorDetails, ErrorType, attempt, last_of
+from ckanext.freshness_iati.attempts import (
+    KEPT,
+    Attempt,
+    ErrorDetails,
+    ErrorType,
+    attempt,
+    last_of,
+)
 from ckanext.freshness_iati.rules import (
     FAILED,
     CheckSubject,
@@ -49,7 +57,7 @@ def downloaded(ago: timedelta, **more: object) -> FileState:
     """Return the state of a file that was downloaded this long ago."""
     at = NOW - ago
     good = GoodDownload("a" * 40, "b" * 40, at, at, 1000, "<iati-activities", ETAG, MODIFIED, URL)
-    return FileState(at, good=good._replace(**more), content_modified=at)  # type: ignore[arg-type]
+    return FileState(at, good=replace(good, **more), content_modified=at)  # type: ignore[arg-type]
 
 
 def head(status: int | None = 200, **more: object) -> Response:
@@ -177,7 +185,7 @@ def test_rules_4_and_5_head_was_answered(
     assert state.good is not None
     if method is NextMethod.NOTHING:
         assert decision.outcome is IatiOutcome.VERIFIED
-        assert decision.state.good == state.good._replace(verified_on_server=NOW)
+        assert decision.state.good == replace(state.good, verified_on_server=NOW)
     else:
         assert decision.state.good == state.good
 
@@ -215,7 +223,7 @@ def test_without_validators_the_6_hours_and_the_length_decide(
 def test_nothing_follows_a_refused_head_within_the_6_hours(
     status: int, validators: dict[str, Any], ago: timedelta
 ) -> None:
-    state = downloaded(ago, **validators)._replace(failures=2)
+    state = replace(downloaded(ago, **validators), failures=2)
     decision = play(state, head(status))
     assert ends(decision, IatiOutcome.TRUSTED)
     assert decision.state.good == state.good
@@ -232,7 +240,7 @@ def test_after_the_6_hours_a_conditional_get_takes_the_place_of_head(
     state = downloaded(ago)
     decision = play(state, head(status), conditional(304))
     assert ends(decision, IatiOutcome.VERIFIED) and state.good is not None
-    assert decision.state.good == state.good._replace(verified_on_server=NOW)
+    assert decision.state.good == replace(state.good, verified_on_server=NOW)
     assert last_of(decision.state.attempts, "GET") == attempt(NOW, "GET", 304)
     assert decision.state.failures == 0
 
@@ -290,7 +298,8 @@ def test_rules_10_and_11_when_contents_were_modified(
     modified_excluding: datetime,
     changed_at: datetime | None,
 ) -> None:
-    state = downloaded(30 * HOUR)._replace(
+    state = replace(
+        downloaded(30 * HOUR),
         content_modified=BEFORE,
         content_modified_excluding_generated_timestamp=BEFORE,
     )
@@ -314,8 +323,8 @@ def test_what_cannot_be_stored_leaves_everything_but_the_attempt() -> None:
     details = error(ErrorType.STORE_ERROR)
     left = not_stored(before, decision, NOW, details)
     assert left.outcome is IatiOutcome.NOT_STORED and left.changed_at is None and not left.keep
-    assert left.state == before._replace(
-        last_update_check=NOW, attempts=(attempt(NOW, "GET", 200, details),)
+    assert left.state == replace(
+        before, last_update_check=NOW, attempts=(attempt(NOW, "GET", 200, details),)
     )
     assert play(left.state, now=NOW + MOMENT).next_method is NextMethod.GET
 
@@ -365,7 +374,7 @@ def test_a_url_that_failed_is_asked_again_in_time(times: int) -> None:
 def test_a_url_that_works_again_has_not_failed(
     responses: tuple[Response, ...], ago: timedelta
 ) -> None:
-    state = downloaded(ago)._replace(failures=3, postponed_until=NOW)
+    state = replace(downloaded(ago), failures=3, postponed_until=NOW)
     after = play(state, *responses).state
     assert (after.failures, after.postponed_until) == (0, None)
 
@@ -385,11 +394,11 @@ def test_a_copy_expires(
     failing_for: timedelta | None, failures: int, expired: bool, subject: CheckSubject
 ) -> None:
     since = None if failing_for is None else NOW - failing_for
-    state = downloaded(900 * HOUR)._replace(failures=failures, failing_since=since)
+    state = replace(downloaded(900 * HOUR), failures=failures, failing_since=since)
     assert not has_expired(state), "it has not failed this time"
     failed = play(state, failed_get(), subject=subject).state
     assert has_expired(failed) is expired
-    assert not has_expired(failed._replace(good=None))
+    assert not has_expired(replace(failed, good=None))
 
 
 @pytest.mark.parametrize(
@@ -443,8 +452,8 @@ def responses(draw: st.DrawFn, method: NextMethod) -> Response:
 @given(st.data())
 def test_whatever_happens(data: st.DataObject) -> None:
     """Each check is recorded and ends, and the last known good download is never lost."""
-    state, now = FileState(), NOW
-    for _ in range(data.draw(st.integers(1, 6))):
+    state, now, made = FileState(), NOW, tuple[Attempt, ...]()
+    for _ in range(data.draw(st.integers(1, 8))):
         now += data.draw(st.timedeltas(timedelta(0), 30 * HOUR))
         url = data.draw(st.sampled_from([URL, f"{URL}?v=2"]))
         subject = CheckSubject(url, strict=data.draw(st.booleans()))
@@ -459,17 +468,22 @@ def test_whatever_happens(data: st.DataObject) -> None:
         state = decision.state
         assert len(methods) <= 3
         assert state.last_update_check == now
-        assert len(state.attempts) == len(methods)
+        made = (*state.attempts[: len(methods)], *made)
+        names = [one.http_method for one in reversed(methods)]
+        assert [one["method"] for one in made[: len(methods)]] == names
+        assert state.attempts[:KEPT] == made[:KEPT] and len(state.attempts) <= KEPT + 1
+        for method in ("HEAD", "GET"):
+            assert last_of(state.attempts, method) == last_of(made, method)
         assert (decision.outcome is IatiOutcome.POSTPONED) is (not methods)
         if decision.outcome is IatiOutcome.POSTPONED:
-            assert state == before._replace(last_update_check=now, attempts=(), failed_at=None)
+            assert state == replace(before, last_update_check=now, failed_at=None)
             assert not subject.strict
         if before.good is None:
             assert state.good is None or decision.outcome is IatiOutcome.DOWNLOADED
         else:
             assert state.good is not None, "what is good is never lost"
             if decision.outcome is not IatiOutcome.DOWNLOADED:
-                unverified = state.good._replace(verified_on_server=before.good.verified_on_server)
+                unverified = replace(state.good, verified_on_server=before.good.verified_on_server)
                 assert unverified == before.good
         if decision.outcome in FAILED or decision.outcome is IatiOutcome.NOT_STORED:
             assert state.good == before.good
