@@ -24,7 +24,7 @@ from ..reporting.tables import TableRequest
 from ..runs import requested
 from ..status import frequencies, indexing, judgement, snapshot
 from ..status.assessment import update_packages
-from ..status.changes import TransitionCause
+from ..status.changes import Occasion, TransitionCause
 from ..status.frequencies import StatedFrequency, write_field
 from ..status.snapshot import DatasetSnapshot
 from ..web.urls import display_link, display_url
@@ -177,7 +177,7 @@ def _withdraw(context: dict[str, Any], package_id: str, date: str | None) -> Non
     write_field(context, package_id, REVIEW_KEY, "" if earlier is None else exact_text(earlier))
     # If the dataset had lost its review_date before, that was no edit, and no hook has judged it.
     user = context.get("user") or None
-    changed = update_packages([package_id], utc_now(), cause=TransitionCause.EDIT, writer=user)
+    changed = update_packages([package_id], Occasion(utc_now(), TransitionCause.EDIT, writer=user))
     marks = indexing.mark([dataset.package_id for dataset in changed]) if changed else {}
     model.Session.commit()
     indexing.index(marks)

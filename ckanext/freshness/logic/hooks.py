@@ -36,7 +36,7 @@ from ..reporting.harvests import sentence
 from ..runs import requested
 from ..status import assessment, frequencies, refresh
 from ..status.assessment import assess_packages
-from ..status.changes import DatasetEdit, ResourceAction, TransitionCause
+from ..status.changes import DatasetEdit, Occasion, ResourceAction, TransitionCause
 from ..status.frequencies import FrequencySource
 from ..status.indexing import judged_extras
 from ..status.own_fields import as_mapping, claimed, foreign
@@ -99,11 +99,14 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
     if settings.is_judged(data_dict.get("type")):
         notes = _noted.get() or {}
         edit = notes.get(data_dict["id"]) or notes.get(data_dict.get("name", ""))
-        # A call without a user, as in a migration, has no writer.
-        writer = context.get("user") or None
-        has_new_link = assessment.update_in_action(
-            data_dict["id"], utc_now(), writer=writer, edit=edit or DatasetEdit(action)
+        occasion = Occasion(
+            utc_now(),
+            TransitionCause.EDIT,
+            # A call without a user, as in a migration, has no writer.
+            writer=context.get("user") or None,
+            edit=edit or DatasetEdit(action),
         )
+        has_new_link = assessment.update_in_action(data_dict["id"], occasion)
         if has_new_link and (new_links := _new_links.get()) is not None:
             new_links.add(data_dict["id"])
 
@@ -297,7 +300,7 @@ def _is_judged(package_id: str) -> bool:
 
 @database.skip_without_tables
 def _assess(package_id: str) -> None:
-    assess_packages([package_id], utc_now(), cause=TransitionCause.EDIT)
+    assess_packages([package_id], Occasion(utc_now(), TransitionCause.EDIT))
 
 
 @tk.chained_action

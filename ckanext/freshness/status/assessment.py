@@ -11,7 +11,7 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any
@@ -28,11 +28,10 @@ from ..dates import utc_to_second
 from . import made_anew, snapshot
 from .changes import (
     EDITS,
-    DatasetEdit,
-    TransitionCause,
+    Occasion,
     changes_of_data,
     completed,
-    replaced_resource,
+    is_replaced,
     transitions,
 )
 from .judgement import FreshnessRow, has_new_url, judge, observed, row_of, site_rules
@@ -63,9 +62,7 @@ class AssessedDataset:
         return {key: self.stored[key] for key in NAMES.extras if key in self.stored} != self.wanted
 
 
-def update_in_action(
-    package_id: str, now: datetime, *, writer: str | None, edit: DatasetEdit
-) -> bool:
+def update_in_action(package_id: str, occasion: Occasion) -> bool:
     """Assess a package that an action has just written, and write its extras in the same transaction.
 
     The action indexes the package afterwards. So there is one write to Solr, and neither
@@ -76,9 +73,7 @@ def update_in_action(
     # Write to the database what other plugins' hooks have changed in the session.
     model.Session.flush()
     has_new_link = False
-    for dataset in assess_packages(
-        [package_id], now, cause=TransitionCause.EDIT, writer=writer, edit=edit
-    ):
+    for dataset in assess_packages([package_id], occasion):
         has_new_link |= dataset.has_new_link
         if dataset.changes_extras:
             package = model.Session.get(model.Package, package_id)
@@ -89,11 +84,7 @@ def update_in_action(
 
 def update_packages(
     package_ids: Sequence[str],
-    now: datetime,
-    *,
-    cause: TransitionCause,
-    run_id: str | None = None,
-    writer: str | None = None,
+    occasion: Occasion,
     found: Mapping[str, Sequence[DatedEvidence]] | None = None,
 ) -> list[AssessedDataset]:
     """Assess packages outside of their actions, and write their extras by SQL.
@@ -105,9 +96,7 @@ def update_packages(
     """
     changed = [
         dataset
-        for dataset in assess_packages(
-            package_ids, now, cause=cause, run_id=run_id, writer=writer, found=found
-        )
+        for dataset in assess_packages(package_ids, occasion, found)
         if dataset.changes_extras
     ]
     if changed:
@@ -117,12 +106,7 @@ def update_packages(
 
 def assess_packages(
     package_ids: Sequence[str],
-    now: datetime,
-    *,
-    cause: TransitionCause,
-    run_id: str | None = None,
-    writer: str | None = None,
-    edit: DatasetEdit | None = None,
+    occasion: Occasion,
     found: Mapping[str, Sequence[DatedEvidence]] | None = None,
 ) -> list[AssessedDataset]:
     """Assess packages and write our tables, with a number of statements that does not grow.
@@ -130,15 +114,11 @@ def assess_packages(
     The packages' rows stay locked until the transaction ends. Missing packages, and packages of types that
     are not judged, are left out. The extras are not written.
 
-    :param now: the moment to judge, with its zone
-    :param cause: why statuses change, unless time alone explains it
-    :param run_id: the run that asks, outside of edits
-    :param writer: the user who has just written the packages; None outside edits
-    :param edit: the writer's edit, if there is only one package
     :param found: evidence by package that the datasets themselves do not have: the results of checks
     """
     rules = site_rules()
-    now = now.astimezone(timezone.utc).replace(microsecond=0)
+    now = occasion.now.astimezone(timezone.utc).replace(microsecond=0)
+    occasion = replace(occasion, now=now)
     lock_packages(package_ids)
     tables: Tables = defaultdict(list)
     data: list[DataChange] = []
@@ -153,25 +133,15 @@ def assess_packages(
                 dataset.id,
             )
             continue
-        own_edit = None if edit is None else completed(edit, dataset)
+        if occasion.edit is not None:
+            occasion = replace(occasion, edit=completed(occasion.edit, dataset))
         found_pieces = (found or {}).get(dataset.id, ())
-        seen = [*observed(dataset, now, writer), *found_pieces]
+        seen = [*observed(dataset, now, occasion.writer), *found_pieces]
         judgement = judge(dataset, seen, now, rules)
         row = row_of(dataset, judgement, now, rules)
-        replaced = replaced_resource(own_edit)
-        _add(tables, dataset, judgement.pieces, row, now, writer, replaced)
+        _add(tables, dataset, judgement.pieces, row, occasion)
         data += changes_of_data(dataset, judgement.pieces, found_pieces, now)
-        tables["transitions"] += transitions(
-            dataset,
-            judgement,
-            row,
-            now,
-            rules,
-            cause=cause,
-            writer=writer,
-            edit=own_edit,
-            run_id=run_id,
-        )
+        tables["transitions"] += transitions(dataset, judgement, row, occasion, rules)
         assessed.append(
             AssessedDataset(
                 dataset.id,
@@ -180,7 +150,7 @@ def assess_packages(
                 resources=dataset.resources,
                 changes_status=dataset.row is not None and dataset.row.status != row.status,
                 has_new_link=any(
-                    has_new_url(resource, dataset, is_replaced=resource.id == replaced)
+                    has_new_url(resource, dataset, is_replaced=is_replaced(resource, occasion.edit))
                     for resource in dataset.resources
                 ),
             )
@@ -229,14 +199,10 @@ def _add(
     dataset: DatasetSnapshot,
     pieces: Iterable[DatedEvidence],
     row: FreshnessRow,
-    now: datetime,
-    writer: str | None,
-    replaced: str | None,
+    occasion: Occasion,
 ) -> None:
-    """Add the rows of a dataset, except its transitions.
-
-    :param replaced: the id of the resource that has just got another file or URL, if any
-    """
+    """Add the rows of a dataset, except its transitions."""
+    now, writer = occasion.now, occasion.writer
     values = vars(row)
     if any(getattr(dataset.row, name, None) != value for name, value in values.items()):
         tables["datasets"].append(values)
@@ -255,7 +221,7 @@ def _add(
     for resource in dataset.resources:
         has_same_url = resource.is_known and resource.url == resource.known_url
         has_same_hash = resource.is_known and resource.hash == (resource.known_hash or "")
-        is_new = has_new_url(resource, dataset, is_replaced=resource.id == replaced)
+        is_new = has_new_url(resource, dataset, is_replaced=is_replaced(resource, occasion.edit))
         is_pending = has_same_url and not resource.found_at_url
         url_changed_at = now if is_new else resource.url_changed_at if is_pending else None
         if not (has_same_url and has_same_hash and url_changed_at == resource.url_changed_at):

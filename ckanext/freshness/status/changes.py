@@ -64,6 +64,22 @@ class DatasetEdit:
     resource_name: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """The moment at which datasets are judged, and the reason."""
+
+    now: datetime
+    """With its zone."""
+    cause: TransitionCause
+    """Why statuses change, unless time alone explains it."""
+    run_id: str | None = None
+    """The run that asks, outside of edits."""
+    writer: str | None = None
+    """The user who has just written the datasets; None outside edits."""
+    edit: DatasetEdit | None = None
+    """The writer's edit, if there is only one dataset."""
+
+
 def completed(edit: DatasetEdit, dataset: DatasetSnapshot) -> DatasetEdit:
     """Return an edit with the id that CKAN has given to a new resource meanwhile."""
     if edit.change is not ResourceAction.ADDED or edit.resource_id is not None:
@@ -72,39 +88,33 @@ def completed(edit: DatasetEdit, dataset: DatasetSnapshot) -> DatasetEdit:
     return replace(edit, resource_id=new[-1] if new else None)
 
 
-def replaced_resource(edit: DatasetEdit | None) -> str | None:
-    """Return the id of the resource that an edit gives another file or URL, if it does."""
+def is_replaced(resource: ResourceSnapshot, edit: DatasetEdit | None) -> bool:
+    """Decide whether an edit gives a resource another file or URL."""
     if edit is None or edit.change is not ResourceAction.REPLACED:
-        return None
-    return edit.resource_id
+        return False
+    return edit.resource_id == resource.id
 
 
 def transitions(
     dataset: DatasetSnapshot,
     judgement: Judgement,
     row: FreshnessRow,
-    now: datetime,
+    occasion: Occasion,
     rules: SiteRules,
-    *,
-    cause: TransitionCause,
-    writer: str | None,
-    edit: DatasetEdit | None,
-    run_id: str | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows for the changes of a dataset's status since it was last judged, the oldest first.
 
     :param row: the new row of the dataset
-    :param edit: the edit that wrote the dataset, if there is one
     """
-    is_anew = dataset.row is not None and dataset.row.judge_anew
-    for change in _status_changes(
-        dataset, row, judgement, now, TransitionCause.RECOMPUTE if is_anew else cause
-    ):
+    edit, cause = occasion.edit, occasion.cause
+    if dataset.row is not None and dataset.row.judge_anew:
+        edit, cause = None, TransitionCause.RECOMPUTE
+    for change in _status_changes(dataset, row, judgement, occasion.now, cause):
         if change["cause"] is not TransitionCause.TIME:
-            if edit is not None and not is_anew:
+            if edit is not None:
                 change |= asdict(edit)
-            change |= _explanation(change, dataset, judgement, row, now, rules, writer)
-        yield {**change, "run_id": run_id}
+            change |= _explanation(change, dataset, judgement, row, occasion, rules)
+        yield {**change, "run_id": occasion.run_id}
 
 
 def _status_changes(
@@ -164,13 +174,12 @@ def _explanation(
     dataset: DatasetSnapshot,
     judgement: Judgement,
     row: FreshnessRow,
-    now: datetime,
+    occasion: Occasion,
     rules: SiteRules,
-    writer: str | None,
 ) -> dict[str, Any]:
     """Return who changed a status, what kind of edit it was, and both update frequencies if they explain it."""
     is_edit = transition["cause"] is TransitionCause.EDIT
-    explanation: dict[str, Any] = {"author": writer if is_edit else None}
+    explanation: dict[str, Any] = {"author": occasion.writer if is_edit else None}
     newest = judgement.newest
     if is_edit and newest and newest.evidence is Evidence.REVIEW and newest not in dataset.pieces:
         explanation["cause"] = TransitionCause.CONFIRMATION
@@ -181,7 +190,7 @@ def _explanation(
     if dataset.row is None or dataset.row.frequency_days == days:
         return explanation
     before = dataset.row.frequency_days
-    unchanged = assess_with(judgement.newest, before, dataset, now, rules)
+    unchanged = assess_with(judgement.newest, before, dataset, occasion.now, rules)
     stays = transition["to_status"] == transition["from_status"]
     if stays or unchanged.status.value == transition["from_status"]:
         explanation |= {"frequency_before": before, "frequency_after": days}

@@ -19,7 +19,7 @@ from ..dates import utc
 from ..model import DatasetFreshness, FreshnessEvidence, ResourceMemory
 from . import indexing
 from .assessment import update_packages
-from .changes import TransitionCause
+from .changes import Occasion, TransitionCause
 
 _DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
 """Outcomes that can make the freshness of a dataset undetermined."""
@@ -145,7 +145,7 @@ def assess_and_commit(
     """
     changed = set(touched)
     if ids:
-        updated = update_packages(ids, now, cause=TransitionCause.CHECK, run_id=run_id, found=found)
+        updated = update_packages(ids, Occasion(now, TransitionCause.CHECK, run_id), found)
         changed.update(dataset.package_id for dataset in updated)
     marks = indexing.mark(sorted(changed)) if changed else {}
     model.Session.commit()

@@ -33,7 +33,7 @@ from ..model import (
 )
 from . import indexing, own_fields
 from .assessment import update_packages
-from .changes import TransitionCause
+from .changes import Occasion, TransitionCause
 from .frequencies import DEFAULT_KEY, FrequencySource
 from .indexing import BATCH, IndexFailure
 from .judgement import OF_PEOPLE
@@ -106,7 +106,7 @@ def refresh(
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         due = _claimed(batch, now)
-        changed = update_packages(due, now, cause=TransitionCause.RECOMPUTE, run_id=run_id)
+        changed = update_packages(due, Occasion(now, TransitionCause.RECOMPUTE, run_id))
         marks = indexing.mark([dataset.package_id for dataset in changed]) if changed else {}
         model.Session.commit()
         result.failures += indexing.index(marks)

@@ -24,7 +24,7 @@ from ckanext.freshness.mails import news
 from ckanext.freshness.runs import requested
 from ckanext.freshness.status import conclusions
 from ckanext.freshness.status.assessment import update_packages
-from ckanext.freshness.status.changes import TransitionCause
+from ckanext.freshness.status.changes import Occasion, TransitionCause
 from ckanext.freshness.tests import datasets
 from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.datasets import Act, ours
@@ -67,7 +67,7 @@ def check(dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: An
     """Write what a run of now found, resource by resource, as the run does."""
     written = result_writer.write(findings_of(dataset, now, *outcomes, **more), now)
     fields.write_found(written, settings.resource_fields())
-    update_packages([dataset["id"]], now, cause=TransitionCause.CHECK)
+    update_packages([dataset["id"]], Occasion(now, TransitionCause.CHECK))
     model.Session.commit()
     model.Session.expire_all()
     rebuild([dataset["id"]])

@@ -17,7 +17,7 @@ from ckanext.freshness.aging.evidence import Evidence, observe
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import FreshnessChange, FreshnessTransition
 from ckanext.freshness.status.assessment import assess_packages
-from ckanext.freshness.status.changes import TransitionCause
+from ckanext.freshness.status.changes import Occasion, TransitionCause
 from ckanext.freshness.tests import datasets
 from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.datasets import Act, ours
@@ -340,7 +340,7 @@ def test_resources_that_are_made_anew_inherit_what_is_known(act: Act) -> None:
         now = datetime.now(timezone.utc)
         seen = observe(now - timedelta(days=1), Evidence.HTTP_HEADER, now, old)
         assess_packages(
-            [dataset["id"]], now, cause=TransitionCause.CHECK, found={dataset["id"]: [seen]}
+            [dataset["id"]], Occasion(now, TransitionCause.CHECK), found={dataset["id"]: [seen]}
         )
         model.Session.commit()
 

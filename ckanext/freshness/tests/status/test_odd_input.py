@@ -11,7 +11,7 @@ import pytest
 from ckan import model
 
 from ckanext.freshness.status.assessment import update_packages
-from ckanext.freshness.status.changes import TransitionCause
+from ckanext.freshness.status.changes import Occasion, TransitionCause
 from ckanext.freshness.tests.datasets import Act, new, ours, stored
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -100,7 +100,7 @@ def test_two_writers_at_once(act: Act) -> None:
     def run() -> None:
         for turn in range(12):
             when = NOW + timedelta(days=100 * turn)
-            update_packages(ids, when, cause=TransitionCause.RECOMPUTE)
+            update_packages(ids, Occasion(when, TransitionCause.RECOMPUTE))
             model.Session.commit()
 
     def edit(number: int) -> None:
@@ -127,6 +127,6 @@ def test_two_writers_at_once(act: Act) -> None:
     assert faults == []
     model.Session.remove()
     for package_id in ids:
-        update_packages([package_id], datetime.now(timezone.utc), cause=TransitionCause.EDIT)
+        update_packages([package_id], Occasion(datetime.now(timezone.utc), TransitionCause.EDIT))
         model.Session.commit()
         assert stored(package_id)["freshness"] == "fresh"
