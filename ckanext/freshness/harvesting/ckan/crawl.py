@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
+from ...web.urls import loose_spelling
 from ..messages import about
 from ..record import (
     Containers,
@@ -219,10 +220,13 @@ class PortalCrawl:
 
     async def _ask(self, url: str) -> ReadOutcome:
         """Return whether the portal still has a dataset."""
+        dataset_id = _id_in(url)
         try:
-            raw = await self._show(_id_in(url))
+            raw = await self._show(dataset_id)
         except UnreadableDocument as error:
-            return error.outcome
+            # The source had another URL or type before: that this portal has no such id says nothing then.
+            is_of_portal = loose_spelling(url) == loose_spelling(self._url(dataset_id))
+            return error.outcome if is_of_portal else ReadOutcome.FAILED
         if raw.get("state") == "deleted":
             return ReadOutcome.GONE
         return ReadOutcome.PRESENT if _is_public(raw) else ReadOutcome.FORBIDDEN
