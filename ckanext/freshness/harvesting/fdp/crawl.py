@@ -151,8 +151,14 @@ class Crawl:
                 outline = documents.outline_of_dataset(graph, url, final_url=document.base)
         except UnreadableDocument as failure:
             return failure.outcome
+        subjects = (member.subject for member in outline.members.values())
         is_itself = known is None or outline.is_catalog == known.is_catalog
-        return ReadOutcome.PRESENT if is_itself else ReadOutcome.MALFORMED
+        # It may have been merged into another record, which its URL leads to.
+        if not is_itself or any(
+            self._listing.listed_as(one) not in (None, url) for one in subjects
+        ):
+            return ReadOutcome.MALFORMED
+        return ReadOutcome.PRESENT
 
     async def _read_datasets(self) -> None:
         """Read each listed dataset from its own URL."""

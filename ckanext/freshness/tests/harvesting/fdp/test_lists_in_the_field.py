@@ -98,6 +98,15 @@ def test_a_listed_url_that_describes_a_record_that_is_no_longer_listed(fdp: FdpS
         assert sorted(site.ids().values()) == sorted(ids.values())
 
 
+def test_a_left_out_record_whose_url_leads_to_a_listed_one(fdp: FdpServer) -> None:
+    """It was merged into that one: its URL does not answer with the record itself, so that nobody is asked."""
+    site, (catalog,), (merged, into, *_) = harvested(fdp, 12)
+    fdp.unlist(merged, catalog)
+    fdp.faults[merged.path] = faults.Redirect(into.path)
+    job = site.two_jobs()
+    assert (job.brake, job.of(RecordClass.DELETED)) == (None, urls(fdp, merged))
+
+
 def test_a_catalog_whose_url_leads_to_another_one_that_is_not_listed(fdp: FdpServer) -> None:
     """Nothing is deleted for that. If its datasets are elsewhere or gone, it counts as moved."""
     catalog, lost, other = [fdp.add_catalog() for _ in range(3)]
