@@ -79,7 +79,7 @@ def _fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[FieldCh
 
 
 def _field(key: str, before: Any, after: Any, resource: str | None = None) -> list[FieldChange]:
-    if before == after:
+    if before == after or str(before) == str(after):
         return []
     if isinstance(before, list) or isinstance(after, list):
         old, new = _texts(before), _texts(after)

@@ -23,6 +23,7 @@ def record(**values: Any) -> Record:
     [
         ({"title": "A"}, {"title": "B"}, [FieldChange("title", before="A", after="B")]),
         ({}, {"license": "CC0"}, [FieldChange("license", after="CC0")]),
+        ({"min_typical_age": 18}, {"min_typical_age": "18"}, []),
         ({"tags": ["a", "b"]}, {"tags": ["b", "a"]}, []),
         (
             {"tags": ["a", "b"]},
