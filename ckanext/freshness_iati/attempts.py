@@ -17,7 +17,7 @@ from typing import Any
 from ckanext.freshness.aging.messages import N_
 from ckanext.freshness.dates import exact_text
 from ckanext.freshness.web.errors import FailureReason, FetchError
-from ckanext.freshness.web.exchange import storable
+from ckanext.freshness.web.headers import storable
 from ckanext.freshness.web.urls import display_url
 
 KEPT = 5

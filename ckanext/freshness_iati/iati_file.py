@@ -17,7 +17,8 @@ from functools import lru_cache
 from xml.parsers import expat
 
 from ckanext.freshness.copies.store import StagedBody, StoreError
-from ckanext.freshness.web.exchange import Enough, storable
+from ckanext.freshness.web.exchange import Enough
+from ckanext.freshness.web.headers import storable
 
 from .rules import DownloadedFile
 

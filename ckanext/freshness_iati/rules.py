@@ -35,7 +35,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from ckanext.freshness.web.exchange import parse_http_date
+from ckanext.freshness.web.headers import parse_http_date
 from ckanext.freshness.web.urls import display_url
 
 from .attempts import Attempt, ErrorDetails, ErrorType, attempt, kept

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from ..dates import stated_date
 from ..web.errors import Meaning
-from ..web.exchange import Answer, can_be_sent, parse_http_date
+from ..web.exchange import Answer
+from ..web.headers import can_be_sent, parse_http_date
 
 
 class Row(NamedTuple):

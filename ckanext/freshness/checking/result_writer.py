@@ -15,7 +15,7 @@ from ..ckan_adapter.database import lock_checks_shared
 from ..ckan_adapter.packages import lock_packages
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason
-from ..web.exchange import storable
+from ..web.headers import storable
 from . import data_changes
 from .decisions import CheckResult, KnownContent, Outcome
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..web.exchange import storable
+from ..web.headers import storable
 
 Value = TypeVar("Value")
 
@@ -21,7 +21,7 @@ _DOUBTFUL = re.compile(r"\\u(?:0000|d[89a-f])")
 
 
 def as_json(value: Any) -> str:
-    """Return a value as JSON. PostgreSQL takes every text in it: see :func:`..web.exchange.storable`.
+    """Return a value as JSON. PostgreSQL takes every text in it: see :func:`..web.headers.storable`.
 
     :param value: a dataclass, or containers of them
     """

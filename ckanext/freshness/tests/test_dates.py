@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.aging.evidence import script_date
 from ckanext.freshness.dates import EARLIEST, LATEST, parse_date, stated_date
-from ckanext.freshness.web.exchange import parse_http_date
+from ckanext.freshness.web.headers import parse_http_date
 
 
 def utc(

@@ -31,13 +31,11 @@ from .exchange import (
     Request,
     RequestAttempts,
     backoff,
-    can_be_sent,
-    parse_http_date,
-    parse_retry_after,
     pause_after,
     take_body,
 )
 from .faults import NameFault, fault_of
+from .headers import can_be_sent, parse_http_date, parse_retry_after
 from .hosts import Host, Hosts
 from .urls import Target, display_url, host_name
 

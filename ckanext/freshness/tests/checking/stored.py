@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from ckanext.freshness.web.exchange import storable
+from ckanext.freshness.web.headers import storable
 
 TEXTS = st.text().map(storable)
 _SIMPLE: dict[Any, st.SearchStrategy[Any]] = {

@@ -8,11 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.web.exchange import (
-    can_be_sent,
-    illegal_header,
-    parse_retry_after,
-)
+from ckanext.freshness.web.headers import can_be_sent, illegal_header, parse_retry_after
 
 NOW = datetime(2026, 9, 1, 12, 0, tzinfo=timezone.utc)
 

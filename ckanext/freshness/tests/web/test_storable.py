@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.web.exchange import storable
+from ckanext.freshness.web.headers import storable
 
 
 @pytest.mark.parametrize(
