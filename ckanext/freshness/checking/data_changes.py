@@ -2,6 +2,10 @@
 
 A change is written in the transaction that stores its evidence. Therefore a process that is killed neither
 loses a change nor writes it twice.
+
+The stream is in the order of commits. Transactions overlap, so that a change may be committed after changes
+that were written later. Positions are therefore given only to committed changes, by one reader at a time, when
+the stream is read. A change that is committed later gets a later position, and no reader misses it.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import sqlalchemy as sa
 
 from ..aging.evidence import Evidence
 from ..ckan_adapter.core import model
+from ..ckan_adapter.database import LOCK_CLASS
 from ..dates import parse_date, utc, utc_text
 from .decisions import CheckResult, Outcome
 from .formats import Shape, TableShape
@@ -151,6 +156,41 @@ WHERE package_id = ANY(:ids)"""
 _WRITE = """
 INSERT INTO freshness_change
 SELECT * FROM jsonb_populate_recordset(NULL::freshness_change, CAST(:rows AS jsonb))"""
+
+
+# The stream
+
+_LOCK = -2
+"""The number of the lock on positions, among this extension's advisory locks."""
+
+
+def place() -> Any:
+    """Give committed changes without a position the next positions; return the last change, or None.
+
+    If the database is read-only, they get theirs when it accepts changes again, and are read then.
+    """
+    with model.Session.get_bind().begin() as connection:
+        if connection.execute(sa.text(_UNPLACED)).scalar():
+            # Its own statement: what is committed while it waits is seen by the next one.
+            connection.execute(
+                sa.text("SELECT pg_advisory_xact_lock(:class, :number)"),
+                {"class": LOCK_CLASS, "number": _LOCK},
+            )
+            connection.execute(sa.text(_PLACE))
+        return connection.execute(sa.text(_NEWEST)).first()
+
+
+_UNPLACED = """
+SELECT current_setting('transaction_read_only') = 'off'
+    AND EXISTS (SELECT FROM freshness_change WHERE position IS NULL)"""
+_NEWEST = """
+SELECT id, position FROM freshness_change WHERE position IS NOT NULL ORDER BY position DESC LIMIT 1"""
+_PLACE = """
+UPDATE freshness_change c SET position = n.position FROM (
+    SELECT id, (SELECT coalesce(max(position), 0) FROM freshness_change)
+        + row_number() OVER (ORDER BY seen_at, id) AS position
+    FROM freshness_change WHERE position IS NULL
+) n WHERE c.id = n.id"""
 
 
 # The difference of two shapes

@@ -1,9 +1,4 @@
-"""Changes of data: the table and the stream of them, in words, and how often the data of a dataset change.
-
-The stream is in the order of commits. Transactions overlap, so that a change may be committed after changes
-that were written later. Positions are therefore given only to committed changes, by one reader at a time, when
-the stream is read. A change that is committed later gets a later position, and no reader misses it.
-"""
+"""Changes of data: the table and the stream of them, in words, and how often the data of a dataset change."""
 
 from __future__ import annotations
 
@@ -13,14 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 from dateutil.parser import isoparse
 
 from ..aging import observed_frequency
 from ..aging.messages import N_, NN_
 from ..aging.observed_frequency import ObservedFrequency, Update
-from ..ckan_adapter.core import model
-from ..ckan_adapter.database import LOCK_CLASS
+from ..checking import data_changes
 from ..dates import EARLIEST, aware, utc, utc_words
 from . import labels, visibility
 from .tables import (
@@ -85,9 +78,6 @@ DATA = DatasetTable(
 
 # The stream.
 
-_LOCK = -2
-"""The number of the lock on positions, among this extension's advisory locks."""
-
 
 def page(
     context: Context,
@@ -110,7 +100,7 @@ def page(
         stored; ``more``: whether there is another page now
     :raises tk.ValidationError: the change that the cursor names is not kept
     """
-    newest = _place()
+    newest = data_changes.place()
     values = {
         "since": utc(since or EARLIEST),
         "from": 0 if cursor is None else _position(cursor),
@@ -133,22 +123,6 @@ def page(
     return {"changes": found, "cursor": None if newest is None else newest.id, "more": False}
 
 
-def _place() -> Any:
-    """Give committed changes without a position the next positions; return the last change, or None.
-
-    If the database is read-only, they get theirs when it accepts changes again, and are read then.
-    """
-    with model.Session.get_bind().begin() as connection:
-        if connection.execute(sa.text(_UNPLACED)).scalar():
-            # Its own statement: what is committed while it waits is seen by the next one.
-            connection.execute(
-                sa.text("SELECT pg_advisory_xact_lock(:class, :number)"),
-                {"class": LOCK_CLASS, "number": _LOCK},
-            )
-            connection.execute(sa.text(_PLACE))
-        return connection.execute(sa.text(_NEWEST)).first()
-
-
 def _position(cursor: str) -> int:
     """Return the position of the change that a cursor names.
 
@@ -163,19 +137,6 @@ def _position(cursor: str) -> int:
         )
         raise tk.ValidationError({"cursor": [words.format(cursor=cursor[:40])]})
     return int(position)
-
-
-_UNPLACED = """
-SELECT current_setting('transaction_read_only') = 'off'
-    AND EXISTS (SELECT FROM freshness_change WHERE position IS NULL)"""
-_NEWEST = """
-SELECT id, position FROM freshness_change WHERE position IS NOT NULL ORDER BY position DESC LIMIT 1"""
-_PLACE = """
-UPDATE freshness_change c SET position = n.position FROM (
-    SELECT id, (SELECT coalesce(max(position), 0) FROM freshness_change)
-        + row_number() OVER (ORDER BY seen_at, id) AS position
-    FROM freshness_change WHERE position IS NULL
-) n WHERE c.id = n.id"""
 
 
 # Words.
