@@ -21,6 +21,7 @@ from ..ckan_adapter.database import is_held
 from ..dates import utc
 from ..model import HarvestHold
 from .messages import code_of
+from .record import ReadOutcome
 from .strategy import AbsentRecord, HeldDeletions
 
 
@@ -31,11 +32,13 @@ class Decisions:
     :ivar released: the records that the next job may delete
     :ivar held: all others
     :ivar answered: those of the others that are held only for what their own URLs answered
+    :ivar unanswered: the released ones whose own URLs had not answered with the record
     """
 
     released: Collection[str]
     held: Collection[str]
     answered: Collection[str]
+    unanswered: Collection[str]
 
 
 def hold_of(source_id: str, *, for_update: bool = False) -> Any | None:
@@ -60,7 +63,9 @@ def decisions(hold: Any | None) -> Decisions:
     records = hold.held if hold is not None else ()
     guids = frozenset(record["guid"] for record in records)
     answered = frozenset(record["guid"] for record in records if record.get("answered"))
-    return Decisions(released, guids - released, answered - released)
+    present = ReadOutcome.PRESENT.value
+    unanswered = frozenset(one["guid"] for one in records if one.get("own_url") != present)
+    return Decisions(released, guids - released, answered - released, unanswered & released)
 
 
 def decisions_for_job(source_id: str) -> Decisions:

@@ -219,6 +219,7 @@ def survey_source(
         released=decisions.released,
         held=decisions.held,
         answered=decisions.answered,
+        unanswered=decisions.unanswered,
         tell=tell,
     )
 

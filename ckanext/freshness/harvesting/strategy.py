@@ -26,7 +26,8 @@ record. When the others answer again, the 24 hours of a record that is still ref
 
 What is held because of the answers of a record's own URL (with itself, in turn, or as all others) is held no
 longer if this URL says that the record is gone. An approval ends with the deletion, or when a list has the
-record and nothing has refused it since it was last read.
+record and nothing has refused it since it was last read. It also ends if the record's own URL answers with the
+record, and did not do so when the editor approved.
 
 Any other failure keeps records:
 
@@ -261,6 +262,7 @@ def deletions(
     released: Collection[str] = (),
     held: Collection[str] = (),
     answered: Collection[str] = (),
+    unanswered: Collection[str] = (),
 ) -> Deletions:
     """Decide about every current record that the crawl did not read.
 
@@ -272,8 +274,15 @@ def deletions(
     :param held: guids that an earlier job's brake holds. Only a release ends this, even if so many
         records are current by now that the brake would not hold them.
     :param answered: those of ``held`` that are :attr:`HeldDeletions.answered`.
+    :param unanswered: those of ``released`` whose own URLs had not answered with the record. If they do now,
+        the release ends.
     """
     current = list(known)
+    released = {*released} - {
+        record.guid
+        for record in current
+        if record.guid in unanswered and _answer(seen.get(record.url)) is ReadOutcome.PRESENT
+    }
     unasked = sum(
         record.url not in seen and record.url not in containers.listed for record in current
     )

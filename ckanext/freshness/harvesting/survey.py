@@ -125,6 +125,7 @@ def survey(
     released: Collection[str] = (),
     held: Collection[str] = (),
     answered: Collection[str] = (),
+    unanswered: Collection[str] = (),
     tell: Tell | None = None,
 ) -> Survey:
     """Crawl a source, and report the class of each record to the observer.
@@ -135,6 +136,7 @@ def survey(
     :param released: guids whose deletion an editor has released.
     :param held: guids whose deletion is held and not released.
     :param answered: those held only because their own URLs answered.
+    :param unanswered: those released whose own URLs had not answered with the record.
     :raises ConfigError: the source's configuration cannot be used.
     """
     for warning in source.warnings:
@@ -152,6 +154,7 @@ def survey(
         released=released,
         held=held,
         answered=answered,
+        unanswered=unanswered,
     )
     return classifier.end(crawled, absences, released)
 

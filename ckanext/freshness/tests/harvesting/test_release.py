@@ -202,6 +202,24 @@ def test_a_release_is_for_these_only(fdp: FdpServer, harvest: Harvest) -> None:
     assert [one["url"] for one in harvest.hold()["held"]] == [fdp.iri_of(third)]
 
 
+def test_a_release_is_not_for_records_that_answer_again(fdp: FdpServer, harvest: Harvest) -> None:
+    """They seemed gone when they were released. The list still lacks them: the server is being restored."""
+    restore = fdp.snapshot()
+    empty(fdp)
+    harvest.run()
+    harvest.release()
+    restore()
+    for record in fdp.datasets:
+        fdp.unlist(record, fdp.catalogs[0])
+    for _ in range(2):
+        assert harvest.run().stats["deleted"] == 0
+    shown = harvest.hold()
+    assert (shown["released_at"], shown["count"]) == (None, 4)
+    assert {one["own_url"] for one in shown["held"]} == {"present"}
+    harvest.release()
+    assert harvest.run().stats["deleted"] == 4
+
+
 def test_a_list_that_is_no_more_cannot_be_released(fdp: FdpServer, harvest: Harvest) -> None:
     records = fdp.datasets
     empty(fdp)

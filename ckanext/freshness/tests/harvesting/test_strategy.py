@@ -825,6 +825,22 @@ def test_records_of_another_harvester_wait_for_an_approval(answer: ReadOutcome |
     assert deleted(released) == {"1", "2"}
 
 
+@pytest.mark.parametrize("answer", [None, ReadOutcome.PRESENT, GONE, ReadOutcome.FAILED])
+@pytest.mark.parametrize("unlisted", [False, True])
+def test_an_approval_ends_if_a_record_answers_that_did_not(
+    answer: ReadOutcome | None, unlisted: bool
+) -> None:
+    """The editor has approved the deletion of something that seemed gone."""
+    records = [known(number) for number in range(4)]
+    found = [seen(number, answer) for number in range(4)] if answer else []
+    guids = [one.guid for one in records]
+    limits = BrakeLimits(delete_unlisted=unlisted)
+    decided = decide(records, found, limits=limits, released=guids, unanswered=guids[1:])
+    gone = {"0"} if answer is ReadOutcome.PRESENT else {"0", "1", "2", "3"}
+    assert deleted(decided) == gone
+    assert len(decided.brake.held if decided.brake else ()) == 4 - len(gone)
+
+
 @pytest.mark.parametrize(
     ("held", "released", "gone", "still_held"),
     [(0, 0, 4, 0), (4, 0, 0, 4), (1, 0, 3, 1), (0, 4, 4, 0)],
