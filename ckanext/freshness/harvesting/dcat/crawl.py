@@ -28,7 +28,7 @@ from ..rdf.reader import (
     DocumentReader,
     FetchedDocument,
     ListReading,
-    doubt_of_list,
+    mark_lists,
     understood,
 )
 from ..rdf.record_graph import record_graph
@@ -477,11 +477,7 @@ class CatalogueCrawl:
             facts.unusable += contested[url]
             if facts.misfit:
                 facts.misfit += self._sharers(url)
-            reason = doubt_of_list(memory, url, facts, is_missing=is_missing)
-            if reason is not None:
-                self._end.mark_unproved(url, reason)
-            elif facts.is_lost and is_missing:
-                self._end.mark_without_list(url)
+        mark_lists(memory, self._end, self._facts, is_missing=is_missing)
 
     def _sharers(self, url: str) -> str:
         """Return, for people, which datasets of a list seem to share an IRI; "" if none do."""

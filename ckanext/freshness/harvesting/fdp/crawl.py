@@ -28,7 +28,8 @@ from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd, ask_left_out
 from ..strategy import catalog_of, must_ask
 from . import documents
-from .containers import ContainerCrawl, DatasetListing, Place, list_key
+from .container_tree import DEEPEST, ContainerTree, DatasetListing
+from .containers import ContainerReader, Place, list_key
 from .datasets import DatasetReader
 from .documents import DocumentOutline, ListedDataset
 from .reader import CrawlOptions, FdpReader, ServiceReader
@@ -59,8 +60,9 @@ class Crawl:
         self._options = options
         self._reader = reader
         self._listing = DatasetListing(source_url, options.max_records)
-        services = ServiceReader(self._reader)
-        self._catalogs = ContainerCrawl(self._reader, self._listing, options, known, sink, services)
+        services = ServiceReader(reader)
+        containers = ContainerReader(reader, services, options, known, source_url)
+        self._catalogs = ContainerTree(containers, self._listing, sink)
         self._datasets = DatasetReader(self._reader, services, options.mapper, known, options.now)
         self._claimed: set[str] = set()
         """Listed URLs of the datasets that are read already."""
@@ -88,7 +90,7 @@ class Crawl:
             for record in self._known
             if record.subject is not None and record.url in self._listing
         }
-        for _ in range(self._options.max_depth):
+        for _ in range(DEEPEST):
             await self._read_datasets()
             if not self._below:
                 break

@@ -27,12 +27,9 @@ class CrawlOptions:
 
     mapper: Mapper
     now: datetime
-    catalog_mapper: Mapper | None = None
-    """None if catalogs are not harvested as records."""
+    harvests_catalogs: bool = False
+    """Catalogs become records, too."""
     max_records: int = 100_000
-    max_catalogs: int = 10_000
-    max_depth: int = 5
-    """Levels of catalogs below the source's URL."""
     concurrency: int = 8
     max_deletions: int | None = None
     """The source's."""

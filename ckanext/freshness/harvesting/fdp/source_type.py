@@ -38,11 +38,10 @@ class FdpSourceType(RdfSourceType):
         from .reader import CrawlOptions, FdpReader
 
         config = source.config
-        mapper = mapper_of(config)
         options = CrawlOptions(
-            mapper=mapper,
+            mapper=mapper_of(config),
             now=now,
-            catalog_mapper=mapper if config.own.get("harvest_catalogs") else None,
+            harvests_catalogs=bool(config.own.get("harvest_catalogs")),
             max_records=config.max_records,
             concurrency=opened.concurrency,
             max_deletions=config.max_deletions,

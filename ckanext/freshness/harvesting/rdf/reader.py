@@ -8,7 +8,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -29,7 +29,7 @@ from .parsing import LDP, DocumentError, RdfParser
 
 if TYPE_CHECKING:
     from ...web.client import Client
-    from ..source_type import SourceMemory
+    from ..source_type import CrawlEnd, SourceMemory
 
 log = logging.getLogger(__name__)
 
@@ -415,6 +415,7 @@ class ListReading(Generic[Outline]):
 
     def note(self, facts: ListFacts) -> None:
         """Note in the facts about the list what this reading says of its pages, besides what others said."""
+        facts.misfit = self.misfit
         facts.has_end &= self.has_end
         first, *others = self._lengths
         facts.page_size = first if self.is_paged else facts.page_size
@@ -449,22 +450,30 @@ class ListReading(Generic[Outline]):
         return targets
 
 
-def doubt_of_list(
-    memory: SourceMemory, url: str, facts: ListFacts, *, is_missing: bool
-) -> str | None:
-    """Return why a list does not prove that a record is absent from it; None if it does.
+def mark_lists(
+    memory: SourceMemory, end: CrawlEnd, facts: Mapping[str, ListFacts], *, is_missing: bool
+) -> None:
+    """Mark the lists that do not prove that a record is absent from them.
 
-    If it has several pages, the memory keeps for the next job how long the first of them is.
+    If a list has several pages, the memory keeps for the next job how long the first of them is.
+
+    :param facts: by URL of each container that was read.
+    :param is_missing: a current record is in no list.
     """
-    key = f"{url}#pages"
-    before = memory.recall(key, "pages") or "null"
-    lengths = json.loads(before), facts.page_size
-    facts.is_cut = facts.bare_size is not None and facts.bare_size in lengths
-    reason = doubt(facts, is_missing=is_missing)
-    now = json.dumps(facts.page_size)
-    if now != before and (reason is None or facts.page_size is not None):
-        memory.remember(key, "pages", now)
-    return reason
+    for url, one in sorted(facts.items()):
+        before = memory.recall(f"{url}#pages", "pages") or "null"
+        one.is_cut = one.bare_size is not None and one.bare_size in (
+            json.loads(before),
+            one.page_size,
+        )
+        reason = doubt(one, is_missing=is_missing)
+        now = json.dumps(one.page_size)
+        if now != before and (reason is None or one.page_size is not None):
+            memory.remember(f"{url}#pages", "pages", now)
+        if reason is not None:
+            end.mark_unproved(url, reason)
+        elif one.is_lost and is_missing:
+            end.mark_without_list(url)
 
 
 def _plain(url: str) -> str:

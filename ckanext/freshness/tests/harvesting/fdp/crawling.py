@@ -369,7 +369,7 @@ def _plain(contents: Contents) -> dict[str, Any]:
     return dict(json.loads(contents.as_json()))
 
 
-catalogs_too: Mapping[str, Any] = {"catalog_mapper": MAPPER}
+catalogs_too: Mapping[str, Any] = {"harvests_catalogs": True}
 """Options of a source with ``harvest_catalogs``."""
 
 
