@@ -256,6 +256,12 @@ class Catalogue:
         if record := self._dataset(dataset, is_there=dataset % 2 == 0):
             self.server.faults[self.key(record.path)] = FAULTS[name](self, record.path)
 
+    def raise_wall(self, catalog: int) -> None:
+        """Let all datasets of a container answer 403, but not the container itself."""
+        for child in self._container(catalog).listing(Kind.DATASET):
+            if isinstance(child, Record):
+                self.server.faults[self.key(child.path)] = faults.Status(403)
+
     def repair(self) -> None:
         """End all faults of the server, except those of datasets that no list has."""
         self.server.faults.clear()

@@ -1,7 +1,7 @@
 """Nothing is deleted without a proof, and everything with a proof is: random catalogues, faults and jobs.
 
 The machine runs real surveys against a real server. What proves that a record is gone is found out from what
-the server had and answered (:mod:`.proofs`), never by the strategy.
+the server had and answered (:mod:`.evidence`), never by the strategy.
 
 To see that it finds a fault, take its repair out of the harvester (revert the commit, or change the line that
 decides) and run this file. Hypothesis prints the steps. To look for new faults, and for the shortest steps to
@@ -13,42 +13,26 @@ them, let it run other and more examples (``--hypothesis-seed`` chooses them)::
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from datetime import timedelta
 from typing import ClassVar
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import initialize, rule
 
 from ckanext.freshness.harvesting.record import KnownRecord
-from ckanext.freshness.harvesting.strategy import BrakeLimits, RecordClass
-from ckanext.freshness.harvesting.survey import RecordChange
 from ckanext.freshness.tests.harvesting.fdp.catalogue import (
     CHANGES,
     FAULTS,
     Catalogue,
 )
-from ckanext.freshness.tests.harvesting.fdp.crawling import HURRIED, LIMITS, NOW, Job, Site
-from ckanext.freshness.tests.harvesting.fdp.proofs import (
-    Evidence,
-    History,
-    Moment,
-    identity,
-    proof,
-)
+from ckanext.freshness.tests.harvesting.fdp.crawling import HURRIED, LIMITS, Job, Site
+from ckanext.freshness.tests.harvesting.fdp.evidence import Evidence, Moment, identity
+from ckanext.freshness.tests.harvesting.proof_machine import ProofMachine, run
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind
 from ckanext.freshness.tests.servers.fdp_paging import Paging
 from ckanext.freshness.tests.servers.fdp_render import Layout
-
-BRAKE = BrakeLimits()
 
 NUMBERS = st.integers(0, 11)
 """Each chooses one of several records or places, whatever their number."""
@@ -74,26 +58,20 @@ def breakages() -> st.SearchStrategy[list[tuple[str, bool, int]]]:
     )
 
 
-class Machine(RuleBasedStateMachine):
-    """A catalogue, and the site that harvests it again and again."""
+class Machine(ProofMachine):
+    """A FAIR Data Point."""
 
+    has_own_documents = True
     server: ClassVar[FdpServer]
     empty: ClassVar[Callable[[], None]]
     """Empties the server."""
 
     catalogue: Catalogue
-    site: Site
 
     def __init__(self) -> None:
         super().__init__()
         type(self).empty()
-        self.now = NOW
-        self.ids: dict[str, int] = {}
-        """The id of each record's package, by the record's identity."""
-        self.history = History()
         self.moments: list[Moment] = []
-        self.is_over = True
-        """A job has not passed its checks."""
 
     @initialize(
         paging=st.sampled_from([None, *Paging]),
@@ -126,7 +104,7 @@ class Machine(RuleBasedStateMachine):
             for _ in range(count):
                 self.catalogue.publish(catalog, 0)
         self.site = Site(self.server, url=self.catalogue.source_url, connections=1)
-        self._job()
+        self.run_job()
 
     @rule(changes=changes(least=1, most=3), approves=st.booleans(), hours=st.integers(1, 30))
     def change(self, changes: list[tuple[str, int, int]], approves: bool, hours: int) -> None:
@@ -134,7 +112,7 @@ class Machine(RuleBasedStateMachine):
         self._change(changes)
         if approves:
             self.site.release()
-        self._job(hours=hours)
+        self.run_job(hours=hours)
 
     @rule(changes=changes(), broken=breakages(), hours=st.integers(1, 30))
     def fail(
@@ -150,7 +128,25 @@ class Machine(RuleBasedStateMachine):
                 self.catalogue.break_container(name, place)
             else:
                 self.catalogue.break_record(name, place)
-        self._job(hours=hours)
+        self.run_job(hours=hours)
+        self.catalogue.repair()
+
+    @rule(
+        catalog=NUMBERS,
+        changes=changes(),
+        hours=st.lists(st.integers(1, 30), min_size=1, max_size=3),
+        approves=st.booleans(),
+    )
+    def refuse_all(
+        self, catalog: int, changes: list[tuple[str, int, int]], hours: list[int], approves: bool
+    ) -> None:
+        """Change the catalogue, and harvest it several times while a wall is before a catalog's datasets."""
+        self._change(changes)
+        self.catalogue.raise_wall(catalog)
+        for wait in hours:
+            self.run_job(hours=wait)
+        if approves:
+            self.site.release()
         self.catalogue.repair()
 
     @rule(
@@ -173,27 +169,8 @@ class Machine(RuleBasedStateMachine):
         places = self.catalogue.containers()
         key = self.catalogue.key(places[place % len(places)])
         self.server.faults[key] = faults.Meanwhile(act=act, times=1)
-        self._job()
+        self.run_job()
         self.catalogue.repair()
-
-    def teardown(self) -> None:
-        """Run two good jobs: everything is as at the source, or held. So is the rest after an approval."""
-        if self.is_over:
-            return
-        for _ in range(2):
-            job, evidence = self._job(hours=25)
-        self._check_result(job, evidence)
-        self.site.release()
-        job, evidence = self._job(hours=25)
-        assert all(self.site.held.values()), "an approved deletion is held again"
-        self._check_result(job, evidence)
-        before = dict(self.site.packages)
-        job, _ = self._job(hours=1)
-        changed = {
-            url: kind for url, kind in job.kinds.items() if kind is not RecordClass.UNCHANGED
-        }
-        assert not changed, f"written though nothing changed: {changed}"
-        assert self.site.packages == before
 
     # Inside
 
@@ -204,105 +181,32 @@ class Machine(RuleBasedStateMachine):
     def _moment(self) -> Moment:
         return Moment.of(self.server, self.catalogue.source_url)
 
-    def _identity(self, url: str | None) -> str:
+    def identity(self, url: str | None) -> str:
         return identity(url or "", self.server)
 
-    def _job(self, *, hours: int = 1) -> tuple[Job, Evidence]:
-        """Run a job, and check that everything it deletes has a proof."""
-        self.is_over = True
-        self.now += timedelta(hours=hours)
+    def before_job(self) -> None:
         self.server.reset()
         self.moments = [self._moment()]
-        known = dict(self.site.known)
-        released = {guid for guid, is_released in self.site.held.items() if is_released}
         hangs = any(isinstance(one, faults.Hang) for one in self.server.faults.values())
         self.site.limits = HURRIED if hangs else LIMITS
-        job = self.site.gather(self.now)
+
+    def evidence(self) -> Evidence:
         self.server.wait_until_idle()
         self.moments.append(self._moment())
-        evidence = Evidence(self.server, self.moments, self.server.answers)
-        deleted = [one for one in job.changes.values() if one.kind is RecordClass.DELETED]
-        self.history.note(evidence, [*map(self._identity, known)], self.now)
-        self._check_proofs(deleted, job, evidence, known, released)
-        self._check_brake(deleted, evidence, known, released)
-        for change in self.site.to_import(job):
-            self.site.import_(change, job)
-        self._check_ids(known, deleted)
-        self.is_over = False
-        return job, evidence
+        return Evidence(self.server, self.moments, self.server.answers)
 
-    def _check_proofs(
-        self,
-        deleted: Collection[RecordChange],
-        job: Job,
-        evidence: Evidence,
-        known: dict[str, KnownRecord],
-        released: Collection[str],
-    ) -> None:
-        catalogs = {self._identity(url): self._identity(known[url].catalog_url) for url in known}
-        before = dict(catalogs)
-        for change in job.changes.values():
-            if change.kind is RecordClass.NEW:
-                catalogs[self._identity(change.url)] = self._identity(change.catalog_url)
-        for change in deleted:
-            own = self._identity(change.url)
-            found = proof(
-                own,
-                before[own],
-                evidence,
-                catalogs,
-                self.history,
-                self.now,
-                is_released=change.guid in released,
-            )
-            assert found, f"{change.url} is deleted without proof ({change.reason})"
-
-    def _check_brake(
-        self,
-        deleted: Collection[RecordChange],
-        evidence: Evidence,
-        known: dict[str, KnownRecord],
-        released: Collection[str],
-    ) -> None:
-        doomed = [one for one in deleted if one.guid not in released]
-        left = len(known) - len(deleted) + len(doomed)
-        if not doomed:
-            return
-        words = f"{len(doomed)} of {left} records are deleted without approval"
-        assert len(doomed) < left - 1, words
-        if len(known) >= BRAKE.min_records:
-            assert len(doomed) <= BRAKE.max_delete_fraction * left, words
+    def check_result(self, job: Job, evidence: Evidence) -> None:
         end = evidence.moments[-1]
-        answering = [one for one in doomed if self._identity(one.url) in end.readable]
-        assert len(answering) < 2 or any(end.listing(self._identity(url)) for url in known), (
-            f"{words}, although they answer and the source lists no known record"
-        )
-
-    def _check_ids(self, known: dict[str, KnownRecord], deleted: Collection[RecordChange]) -> None:
-        assert set(self.site.packages) == set(self.site.known), "a dataset without a record"
-        found: dict[str, int] = {}
-        for url, package in self.site.packages.items():
-            own = self._identity(url)
-            assert own not in found, f"{url} is there twice"
-            found[own] = package.id
-            assert self.ids.setdefault(own, package.id) == package.id, f"{url} has another id"
-        lost = {self._identity(url) for url in known} - found.keys()
-        lost -= {self._identity(one.url) for one in deleted}
-        assert not lost, f"lost without a deletion: {lost}"
-
-    def _check_result(self, job: Job, evidence: Evidence) -> None:
-        """Check that the site has what the source has; what else it has is held or has no proof."""
-        end = evidence.moments[-1]
-        known = {self._identity(url): one for url, one in self.site.known.items()}
+        known = {self.identity(url): one for url, one in self.site.known.items()}
         for record in self.server.datasets:
-            own = self._identity(record.path)
+            own = self.identity(record.path)
             if not end.is_visible(own):
                 continue
             url = self.server.iri_of(record)
             assert own in known, f"{url} is not harvested: {job.errors}"
             package = self.site.packages[known[own].url]
             assert package.title == record.label, f"{url} is not as at its source"
-            catalog = self._identity(known[own].catalog_url)
+            catalog = self.identity(known[own].catalog_url)
             assert catalog in self._catalogs_of(own, record.part_of, end, known), (
                 f"{url} is in the catalog {catalog}: {job.errors}"
             )
@@ -324,7 +228,7 @@ class Machine(RuleBasedStateMachine):
         allowed = {one.catalog for one in named}
         if not any(one.record.kind is Kind.CATALOG for one in named):
             allowed |= {one.catalog for one in end.listing(own)}
-        before = self._identity(known[own].catalog_url)
+        before = self.identity(known[own].catalog_url)
         if before in end.containers and not end.containers[before].is_readable:
             allowed.add(before)
         return allowed
@@ -334,7 +238,7 @@ class Machine(RuleBasedStateMachine):
     ) -> bool:
         """Return whether a record that is not visible may be kept without being held."""
         end = evidence.moments[-1]
-        catalog = self._identity(one.catalog_url)
+        catalog = self.identity(one.catalog_url)
         for container in end.containers.values():
             if container.has_open_end:
                 return True
@@ -359,23 +263,8 @@ def server() -> Iterator[FdpServer]:
 
 
 def test_nothing_is_deleted_without_proof(server: FdpServer) -> None:
-    profile = settings.get_current_profile_name()
-    is_search = profile == "search"
-
     class Here(Machine):
         pass
 
     Here.server, Here.empty = server, staticmethod(server.snapshot())
-    run_state_machine_as_test(
-        Here,
-        settings=settings(
-            max_examples={"quick": 10, "search": 1000}.get(profile, 40),
-            stateful_step_count=15,
-            derandomize=not is_search,
-            # To find the shortest steps takes minutes.
-            phases=list(Phase) if is_search else [Phase.generate],
-            deadline=None,
-            report_multiple_bugs=False,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run(Here)

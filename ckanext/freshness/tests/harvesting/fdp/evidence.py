@@ -1,13 +1,9 @@
-"""Proofs that records are gone, made of what a server had and what it answered. Nothing here uses the strategy.
-
-A proof is conservative: a server that answers wrongly proves nothing, even if a crawl cannot know that.
-"""
+"""What jobs could have seen of a FAIR Data Point: the evidence of :mod:`..proofs`."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Collection, Mapping
 from urllib.parse import unquote
 
 from ckanext.freshness.tests.servers.base import Answered
@@ -17,9 +13,6 @@ from ckanext.freshness.tests.servers.fdp_model import Kind, Record, State
 from ckanext.freshness.tests.servers.fdp_paging import Paging
 
 _BELOW = (Kind.CATALOG, Kind.BIOBANK)
-
-WITHDRAWN_AFTER = timedelta(hours=24)
-LEFT_OUT_AFTER = timedelta(hours=20)
 
 
 def identity(url: str, server: FdpServer) -> str:
@@ -188,80 +181,15 @@ class Evidence:
             for moment in self.moments
         )
 
-    def refused(self, datasets: Iterable[str]) -> set[str]:
-        """Return those of some datasets whose own URLs answered 401 or 403."""
-        return {one for one in datasets if self.status(one) in (401, 403)}
+    def is_wall(self, dataset: str, catalogs: Mapping[str, str]) -> bool:
+        """Return whether more than half of a dataset's catalog answered 401 or 403."""
+        catalog = catalogs[dataset]
+        neighbours = [one for one, its_catalog in catalogs.items() if its_catalog == catalog]
+        refused = [one for one in neighbours if self.status(one) in (401, 403)]
+        return len(refused) * 2 > len(neighbours)
 
+    def is_there(self, dataset: str) -> bool:
+        return dataset in self.moments[-1].readable
 
-@dataclasses.dataclass
-class History:
-    """What earlier gathers found, by identity.
-
-    :ivar refused: whether records last answered 401 or 403, or else 404 or 410, and since when
-    :ivar left_out: since when lists that were read whole have left records out
-    """
-
-    refused: dict[str, tuple[bool, datetime]] = dataclasses.field(default_factory=dict)
-    left_out: dict[str, datetime] = dataclasses.field(default_factory=dict)
-
-    def note(self, evidence: Evidence, known: Collection[str], now: datetime) -> None:
-        """Note the answers of a complete gather.
-
-        :param known: the identities of all current records.
-        """
-        for one in known:
-            status = evidence.status(one)
-            if status in (401, 403, 404, 410):
-                is_forbidden = status in (401, 403)
-                if one not in self.refused or self.refused[one][0] != is_forbidden:
-                    self.refused[one] = is_forbidden, now
-            elif status == 200:
-                self.refused.pop(one, None)
-            if evidence.listed_nowhere(one, known):
-                self.left_out.setdefault(one, now)
-            elif evidence.is_listed(one):
-                self.left_out.pop(one, None)
-
-    def was_refused_long(self, dataset: str, now: datetime) -> bool:
-        """Return whether a dataset has been refused for a day."""
-        _, since = self.refused.get(dataset, (False, now))
-        return now - since >= WITHDRAWN_AFTER
-
-    def was_left_out_long(self, dataset: str, now: datetime) -> bool:
-        """Return whether lists have left a dataset out for 20 hours."""
-        return now - self.left_out.get(dataset, now) >= LEFT_OUT_AFTER
-
-
-def proof(
-    dataset: str,
-    catalog: str,
-    evidence: Evidence,
-    known: Mapping[str, str],
-    history: History,
-    now: datetime,
-    *,
-    is_released: bool,
-) -> str | None:
-    """Return why a record is gone; None if nothing proves it.
-
-    :param catalog: the identity of the record's catalog before the job.
-    :param known: the identity of the catalog of each current or new record, by its own.
-    :param is_released: an editor has released its deletion.
-    """
-    status = evidence.status(dataset)
-    if status in (404, 410) and not evidence.is_listed(dataset):
-        return f"it answers {status}"
-    if status in (404, 410) and history.was_refused_long(dataset, now):
-        return f"it has answered {status} for a day"
-    is_left_out = evidence.listed_nowhere(dataset, known)
-    if is_left_out and is_released:
-        return "no container lists it, and an editor released it"
-    if status in (401, 403):
-        neighbours = [one for one, its_catalog in known.items() if its_catalog == catalog]
-        if len(evidence.refused(neighbours)) * 2 > len(neighbours) and not is_released:
-            return None
-        is_proved = history.was_refused_long(dataset, now)
-        return "it has been refused for a day" if is_proved else None
-    if is_left_out and status != 200 and history.was_left_out_long(dataset, now):
-        return "its URL cannot tell, and no container has listed it for 20 hours"
-    return None
+    def is_listed_at_end(self, dataset: str) -> bool:
+        return bool(self.moments[-1].listing(dataset))
