@@ -23,6 +23,9 @@ class Evidence(Protocol):
     def status(self, dataset: str) -> int | None:
         """Return the last answer of a record's own URL; 200 is the record itself, None tells nothing."""
 
+    def was_read(self, dataset: str) -> bool:
+        """Return whether the job got a record itself, from its own URL or from a list that describes it."""
+
     def listed_nowhere(self, dataset: str, known: Collection[str]) -> bool:
         """Return whether no list had a record at some moment, and this job had read all of them whole.
 
@@ -82,6 +85,7 @@ class History:
             status = evidence.status(one)
             if status == 200:
                 self.answered.add(one)
+            if evidence.was_read(one):
                 self.refused.pop(one, None)
             elif status in (*_FORBIDDEN, *_GONE):
                 is_wall = evidence.is_wall(one, catalogs)

@@ -147,6 +147,9 @@ class Evidence:
         """Return the last answer of a record's own URL; None if it gave none, or a wrong one."""
         return self._statuses.get(dataset)
 
+    def was_read(self, dataset: str) -> bool:
+        return self.status(dataset) == 200
+
     def listed_nowhere(self, dataset: str, known: Collection[str]) -> bool:
         """Return whether no container listed a dataset at some moment, and this job had read all of them whole.
 
