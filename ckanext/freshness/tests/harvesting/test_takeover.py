@@ -15,7 +15,13 @@ from ckanext.freshness.dates import utc_now
 from ckanext.freshness.harvesting.record import urls_in_guid
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.status.refresh import refresh
-from ckanext.freshness.tests.harvesting.conftest import Harvest, Published, add_source, sysadmin
+from ckanext.freshness.tests.harvesting.conftest import (
+    Harvest,
+    Published,
+    add_source,
+    stored,
+    sysadmin,
+)
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.catalogue import CatalogueServer
@@ -374,6 +380,48 @@ def test_only_the_same_source_goes_on(fdp: FdpServer) -> None:
     assert same.preview().survey.current == 4
     same.run()
     assert {package_id for _, package_id in same.current()} == packages
+
+
+def test_two_former_sources_of_one_url(fdp: FdpServer) -> None:
+    """Each has some of the datasets. The source that continues them has all, also the one that no list has."""
+    filled(fdp, datasets=12)
+    first = add_source(fdp.source_url, language="en")
+    first.run()
+    packages = {package_id for _, package_id in first.current()}
+    unlisted = fdp.datasets[0]
+    fdp.unlist(unlisted, fdp.catalogs[0])
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+    second = make_again(first, name="second", config="")
+    second.run()
+    assert len(second.current()) == 11 and len(first.current()) == 1
+    second.configure(language="en")
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=second.source["id"])
+
+    third = make_again(first, name="third")
+    job = third.run()
+    assert job.stats["deleted"] == job.stats["added"] == 0
+    assert {package_id for _, package_id in third.current()} == packages
+    assert first.current() == second.current() == []
+    assert [one["url"] for one in third.hold()["held"]] == [fdp.iri_of(unlisted)]
+
+
+def test_two_former_sources_with_the_same_datasets(fdp: FdpServer) -> None:
+    """The source that continues them has one dataset of each record; the others stay as they are."""
+    filled(fdp)
+    sources = [add_source(fdp.source_url, language=one) for one in ("en", "fr")]
+    for harvest in sources:
+        harvest.run()
+    former = [{package_id for _, package_id in one.current()} for one in sources]
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=sources[0].source["id"])
+    sources[1].switch(config='{"language":"en"}')
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=sources[1].source["id"])
+
+    again = make_again(sources[0], name="again")
+    for _ in range(2):
+        job = again.run()
+        assert job.stats["deleted"] == job.stats["added"] == 0 and job.errors == []
+        assert {package_id for _, package_id in again.current()} == former[1]
+        assert {stored(one)["state"] for one in former[0] | former[1]} == {"active"}
 
 
 def test_a_record_that_was_withdrawn_before_its_source_was_made_again(published: Published) -> None:

@@ -1,0 +1,162 @@
+"""Records that a server refuses, through real jobs, pages and approvals."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from ckan.tests import factories
+
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.tests.harvesting.conftest import Harvest, Published, add_source
+from ckanext.freshness.tests.servers.catalogue import CatalogueServer
+from ckanext.freshness.tests.servers.ckan_portal import PortalServer
+from ckanext.freshness.tests.servers.faults import Status
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Record
+from ckanext.harvest.model import HarvestObjectExtra
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+
+@pytest.fixture
+def harvest(fdp: FdpServer, monkeypatch: pytest.MonkeyPatch) -> Harvest:
+    """A harvested source: a catalog of twelve datasets, and one of two."""
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
+    for count in (12, 2):
+        catalog = fdp.add_catalog()
+        for _ in range(count):
+            fdp.add_dataset(catalog, distributions=0)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    return harvest
+
+
+def answer(fdp: FdpServer, status: int, *records: Record) -> None:
+    """Let records answer with a status."""
+    fdp.faults = {} if status == 200 else {one.path: Status(status) for one in records}
+
+
+def held_page(app: Any, harvest: Harvest, **fields: str) -> str:
+    """Return the words of the page of held deletions; with fields, what comes after its form was sent."""
+    headers = {"Authorization": factories.SysadminWithToken()["token"]}
+    path = f"/harvest/{harvest.source['name']}/held"
+    shown = app.post(path, params=fields, headers=headers) if fields else None
+    page = BeautifulSoup((shown or app.get(path, headers=headers)).body, "html.parser")
+    return re.sub(r"\s+", " ", page.get_text(" "))
+
+
+def approve(app: Any, harvest: Harvest) -> str:
+    return held_page(app, harvest, list_id=harvest.hold()["list_id"])
+
+
+def test_a_wall_is_held_and_its_approval_outlives_a_failure(
+    fdp: FdpServer, harvest: Harvest, app: Any
+) -> None:
+    """Both datasets of the second catalog answer 403, and are listed all the time."""
+    behind = fdp.datasets[-2:]
+    answer(fdp, 403, *behind)
+    assert harvest.run().stats["deleted"] == 0 and harvest.hold() is None
+    harvest.wait_a_day()
+    assert harvest.run().stats["deleted"] == 0
+    words = held_page(app, harvest)
+    assert "2 of 14 datasets would be deleted. We stopped that." in words
+    assert "Each of them: The source refuses access to most records of its catalog." in words
+    assert "Its web address refuses access." in words
+    assert "The next job deletes 2 datasets" in approve(app, harvest)
+    answer(fdp, 500, *behind)
+    assert harvest.run().stats["deleted"] == 0
+    assert "The next job deletes 2 datasets" in held_page(app, harvest)
+    answer(fdp, 403, *behind)
+    assert harvest.run().stats["deleted"] == 2
+    assert harvest.hold() is None and len(harvest.current()) == 12
+
+
+def test_a_dataset_that_answers_again_after_a_wall_needs_a_new_approval(
+    fdp: FdpServer, harvest: Harvest, app: Any
+) -> None:
+    behind = fdp.datasets[-2:]
+    answer(fdp, 403, *behind)
+    harvest.run()
+    harvest.wait_a_day()
+    harvest.run()
+    approve(app, harvest)
+    answer(fdp, 200)
+    assert harvest.run().errors == [] and harvest.hold() is None
+    answer(fdp, 403, *behind)
+    for held in (None, 2):
+        assert harvest.run().stats["deleted"] == 0
+        assert harvest.hold() is held or harvest.hold()["count"] == held
+        harvest.wait_a_day()
+
+
+def test_a_dataset_behind_a_wall_that_is_gone_needs_no_approval(
+    fdp: FdpServer, harvest: Harvest
+) -> None:
+    behind = fdp.datasets[-2:]
+    answer(fdp, 403, *behind)
+    fdp.unlist(behind[0], fdp.catalogs[1])
+    harvest.run()
+    harvest.wait_a_day()
+    harvest.run()
+    assert harvest.hold()["count"] == 2
+    answer(fdp, 404, behind[0])
+    assert harvest.run().stats["deleted"] == 1
+    assert harvest.hold() is None and len(harvest.current()) == 13
+
+
+def refusals() -> list[str]:
+    rows = model.Session.query(HarvestObjectExtra.value).filter_by(key="refusal")
+    return [row.value for row in rows]
+
+
+def test_a_refusal_outlives_jobs_that_cannot_tell(fdp: FdpServer, harvest: Harvest) -> None:
+    answer(fdp, 404, fdp.datasets[0])
+    harvest.run()
+    (first,) = refusals()
+    answer(fdp, 500, fdp.datasets[0])
+    for _ in range(3):
+        assert harvest.run().stats["deleted"] == 0
+        assert refusals() == [first]
+    harvest.wait_a_day()
+    answer(fdp, 404, fdp.datasets[0])
+    assert harvest.run().stats["deleted"] == 1
+
+
+def test_a_dataset_that_is_refused_in_turn(fdp: FdpServer, harvest: Harvest, app: Any) -> None:
+    """After two days of 403 and 404, an editor decides."""
+    for status in (403, 404, 403):
+        assert harvest.hold() is None
+        answer(fdp, status, fdp.datasets[0])
+        assert harvest.run().stats["deleted"] == 0
+        harvest.wait_a_day()
+    words = held_page(app, harvest)
+    assert "1 of 14 datasets would be deleted. We stopped that." in words
+    assert "now refused access to it, now said that it is gone" in words
+    assert "the hold ends when the source has them again" in words
+    answer(fdp, 404, fdp.datasets[0])
+    approve(app, harvest)
+    assert harvest.run().stats["deleted"] == 1 and harvest.hold() is None
+
+
+def test_a_source_that_deletes_nothing_without_an_approval(published: Published, app: Any) -> None:
+    """With ``max_deletions: 0`` nobody asks the dataset's own URL."""
+    harvest, server = published.harvest, published.server
+    harvest.configure(max_deletions=0)
+    harvest.run()
+    if isinstance(server, FdpServer):
+        server.remove(server.datasets[0])
+    elif isinstance(server, CatalogueServer):
+        del server.entries[0]
+    elif isinstance(server, PortalServer):
+        del server.datasets[next(iter(server.datasets))]
+    for _ in range(2):
+        assert harvest.run().stats["deleted"] == 0
+        assert "1 of 3 datasets would be deleted. We stopped that." in held_page(app, harvest)
+        harvest.wait_a_day()
+    assert [one["own_url"] for one in harvest.hold()["held"]] == [None]
+    approve(app, harvest)
+    assert harvest.run().stats["deleted"] == 1
+    assert harvest.hold() is None and len(harvest.current()) == 2
