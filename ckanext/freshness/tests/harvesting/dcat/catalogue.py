@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from urllib.parse import parse_qs
 
-from ckanext.freshness.tests.harvesting.dcat.test_shapes import PREFIXES, TURTLE
+from ckanext.freshness.tests.harvesting.served_lists import PREFIXES, TURTLE
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
 from ckanext.freshness.tests.servers.faults import Fault

@@ -19,6 +19,7 @@ from ckanext.freshness.harvesting.record import (
     Containers,
     CurrentRecords,
     KnownRecord,
+    ReadOutcome,
     Sighting,
     Sink,
 )
@@ -199,6 +200,8 @@ class Site:
         self.known: dict[str, KnownRecord] = {}
         self.held: dict[str, bool] = {}
         self.answered: set[str] = set()
+        self.own_urls: dict[str, ReadOutcome | None] = {}
+        """By guid of a held record, what its own URL answered to the job that could tell."""
         self._earlier: dict[str, int] = {}
         """Ids of packages by every URL that a record of theirs has had."""
 
@@ -254,6 +257,11 @@ class Site:
             released=[guid for guid, is_released in self.held.items() if is_released],
             held=[guid for guid, is_released in self.held.items() if not is_released],
             answered=[guid for guid in self.answered if not self.held[guid]],
+            unanswered=[
+                guid
+                for guid, is_released in self.held.items()
+                if is_released and self.own_urls[guid] is not ReadOutcome.PRESENT
+            ],
             tell=tell,
         )
         for change in job.changes.values():
@@ -281,6 +289,10 @@ class Site:
             for absent in (job.brake.held if job.brake else ())
         }
         self.answered = set(job.brake.answered if job.brake else ())
+        self.own_urls = {
+            one.known.guid: one.own_url if one.delete else self.own_urls.get(one.known.guid)
+            for one in (job.brake.held if job.brake else ())
+        }
         self.memory.finish(forget_others=job.survey.crawled.is_whole)
         return job
 
