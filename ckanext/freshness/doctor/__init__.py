@@ -17,13 +17,11 @@ import redis
 import sqlalchemy as sa
 
 from .. import settings
-from ..checking import run_records
 from ..ckan_adapter.core import (
     background_workers,
     model,
     waiting_background_jobs,
 )
-from ..ckan_adapter.database import is_held
 from ..ckan_adapter.mailer import mailer_problem, unreachable_server
 from ..ckan_adapter.services import away
 from ..ckan_adapter.tables import has_newest_migration, unusable_tables
@@ -161,8 +159,6 @@ def consumers(now: datetime) -> Iterator[SiteFinding]:
 
 _NIGHT = timedelta(hours=36)
 """Age of the last nightly run at which the next one is overdue: a night and half a day."""
-_SELECTING = timedelta(minutes=10)
-"""A starting run may take this long to select resources before it holds its first lock."""
 
 
 def nights(now: datetime) -> Iterator[SiteFinding]:
@@ -180,8 +176,7 @@ def nights(now: datetime) -> Iterator[SiteFinding]:
             )
         if newest.error:
             yield problem(f"The check of {begun} ended early: {newest.error}", _RESUME)
-        works = is_held(run_records.CHECKING) or is_held(night.LOCK)
-        if newest.ended_at is None and not works and utc(now) - newest.started_at > _SELECTING:
+        if runs.line(newest)["state"] == "interrupted":
             yield problem(
                 f"The check of {begun} has not ended, and no process works on it: it was killed, or no "
                 "worker takes its background jobs",

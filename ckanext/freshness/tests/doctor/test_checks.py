@@ -10,7 +10,7 @@ from ckan import model
 from ckan.tests import factories
 
 from ckanext.freshness import doctor
-from ckanext.freshness.checking.run_records import CHECKING
+from ckanext.freshness.checking.run_records import lock
 from ckanext.freshness.ckan_adapter.database import locked_if_free
 from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.model import CheckRun, DatasetFreshness, ResourceCheck, Unindexed
@@ -59,7 +59,7 @@ def test_a_check_of_one_dataset_is_no_nightly_one() -> None:
 
 def test_a_run_that_was_killed() -> None:
     add_run(1, ended_at=None)
-    with locked_if_free(CHECKING):
+    with locked_if_free(lock("1")):
         assert findings(doctor.nights) == []
     (one,) = findings(doctor.nights)
     assert "has not ended, and no process works on it" in one.text
