@@ -113,12 +113,7 @@ def forget_validators() -> None:
 def declared_fields(package_type: str) -> frozenset[str]:
     """Return the fields that the form's plugin and ckanext-scheming declare for a package type."""
     fields = set(lookup_package_plugin(package_type).update_package_schema())
-    if p.plugin_loaded("scheming_datasets"):
-        try:
-            show = tk.get_action("scheming_dataset_schema_show")
-            schema = show({"ignore_auth": True}, {"type": package_type})
-        except tk.ObjectNotFound:
-            return frozenset(fields)
+    if (schema := scheming_schema(package_type)) is not None:
         fields |= {field["field_name"] for field in schema["dataset_fields"]}
     return frozenset(fields)
 
