@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import rq
 from ckan import authz, model

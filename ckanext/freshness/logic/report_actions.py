@@ -13,6 +13,7 @@ from ..mails import recipients
 from ..mails.recipients import Choice
 from ..model import CheckRun
 from ..reporting import changes, counts, metrics, report_tables, runs, visibility
+from ..reporting.tables import TableRequest
 
 _LISTED = 100
 _RUNS = 20
@@ -99,15 +100,15 @@ def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) ->
         kept any more
     :raises ObjectNotFound: there is no such organization or dataset, or the user may not see it
     """
-    return changes.page(
+    asked = TableRequest(
         same_user(context),
         utc_now(),
-        cursor=data_dict.get("cursor") or None,
-        since=report_tables.since_date(data_dict.get("since"))[0],
         organization=visibility.organization_id(context, data_dict.get("organization")),
         dataset=_dataset(context, data_dict.get("id")),
-        limit=min(data_dict.get("limit", _LISTED), _MOST),
+        since=report_tables.since_date(data_dict.get("since"))[0],
     )
+    limit = min(data_dict.get("limit", _LISTED), _MOST)
+    return changes.page(asked, limit, data_dict.get("cursor") or None)
 
 
 def _dataset(context: dict[str, Any], given: str | None) -> str | None:

@@ -21,7 +21,6 @@ from .tables import (
     ORGANIZATION,
     RESOURCE,
     Column,
-    Context,
     DatasetTable,
     TableRequest,
 )
@@ -79,30 +78,19 @@ DATA = DatasetTable(
 # The stream.
 
 
-def page(
-    context: Context,
-    now: datetime,
-    *,
-    cursor: str | None = None,
-    since: datetime | None = None,
-    organization: str | None = None,
-    dataset: str | None = None,
-    limit: int = 100,
-) -> dict[str, Any]:
+def page(request: TableRequest, limit: int, cursor: str | None = None) -> dict[str, Any]:
     """Return a page of the stream: the changes that the user may see, in the order of commits.
 
-    :param cursor: of the page before; None for the beginning
-    :param since: the earliest change, aware; None for all that are kept
-    :param organization: id of the only organization; None for all
-    :param dataset: id of the only dataset; None for all
+    :param request: its organization, its dataset, and since when; None for all that are kept
     :param limit: the largest number of changes
+    :param cursor: of the page before; None for the beginning
     :returns: ``changes``; ``cursor`` of the next page, even if that page is still empty, None if no change is
         stored; ``more``: whether there is another page now
     :raises tk.ValidationError: the change that the cursor names is not kept
     """
     newest = data_changes.place()
     values = {
-        "since": utc(since or EARLIEST),
+        "since": utc(request.since or EARLIEST),
         "from": 0 if cursor is None else _position(cursor),
         "to": 0 if newest is None else newest.position,
     }
@@ -112,10 +100,8 @@ def page(
         order="position",
         values=lambda request: values,
     )
-    request = TableRequest(
-        context, now, organization=organization, dataset=dataset, limit=limit + 1
-    )
-    changes = [{key: row[key] for key in FIELDS} for row in listed.read(request)]
+    rows = listed.read(replace(request, limit=limit + 1))
+    changes = [{key: row[key] for key in FIELDS} for row in rows]
     found = changes[:limit]
     if len(changes) > limit:
         return {"changes": found, "cursor": found[-1]["id"] if found else cursor, "more": True}
