@@ -28,6 +28,7 @@ from .exchange import (
     Choose,
     ClientSettings,
     Exchange,
+    Hop,
     Request,
     RequestAttempts,
     backoff,
@@ -238,15 +239,14 @@ class Client:
         response: Exchange | None = None
         began = monotonic()
         try:
-            response = await self._connections.ask(
+            hop = Hop(
                 pending.request.method,
                 target,
                 pending.headers(target),
                 limits,
-                verify=not insecure,
-                total=limits.total - pending.seconds,
-                tolerant=tolerant,
+                limits.total - pending.seconds,
             )
+            response = await self._connections.ask(hop, verify=not insecure, tolerant=tolerant)
             return await self._judge(pending, target, host, response)
         except Fault as fault:
             fault.answered = response is not None

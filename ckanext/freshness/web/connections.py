@@ -12,6 +12,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from math import inf
 from pathlib import Path
@@ -27,7 +28,7 @@ from yarl import URL
 from . import second_look
 from .address_guard import Guard
 from .errors import FailureReason, Fault
-from .exchange import Exchange, Limits
+from .exchange import Exchange, Hop, Limits
 from .faults import MAX_HEADER_BYTES, NETWORK_FAULTS, TRUNCATED, NameFault, fault_of
 from .urls import Target
 
@@ -334,59 +335,44 @@ class Connections:
             proxy=proxy,
         )
 
-    async def ask(
-        self,
-        method: str,
-        target: Target,
-        headers: Mapping[str, str],
-        limits: Limits,
-        *,
-        verify: bool,
-        total: float,
-        tolerant: bool = False,
-    ) -> Exchange:
+    async def ask(self, hop: Hop, *, verify: bool, tolerant: bool = False) -> Exchange:
         """Send a request, and return the response with its headers.
 
-        :param total: seconds until the last byte must have been read
         :param tolerant: ask over a connection of its own, and read the response as browsers do; not behind a
             proxy, which reads answers itself
         :raises Fault: there is no response
         """
         try:
-            if total <= 0:
+            if hop.total <= 0:
                 raise asyncio.TimeoutError
             if tolerant:
                 # As aiohttp merges them: names of headers have no case.
-                all_headers = CIMultiDict(self._headers)
-                all_headers.update(headers)
-                is_tls = target.scheme == "https"
+                headers = CIMultiDict(self._headers)
+                headers.update(hop.headers)
+                is_tls = hop.target.scheme == "https"
                 return await second_look.ask(
-                    method,
-                    target,
-                    all_headers,
-                    limits,
-                    addresses=await self._names.of(target),
-                    guard=self._guard,
-                    tls=_outdated_tls(self._ca_bundle, verify) if is_tls else None,
-                    total=total,
+                    replace(hop, headers=headers),
+                    await self._names.of(hop.target),
+                    self._guard,
+                    _outdated_tls(self._ca_bundle, verify) if is_tls else None,
                 )
             response = await self._session.request(
-                method,
-                URL(target.url, encoded=True),
-                headers=headers,
+                hop.method,
+                URL(hop.target.url, encoded=True),
+                headers=hop.headers,
                 allow_redirects=False,
                 ssl=verify,
                 # "connect" and not "sock_connect", which starts again for each address of a name.
                 timeout=aiohttp.ClientTimeout(
-                    total=total, connect=limits.connect, sock_read=limits.read
+                    total=hop.total, connect=hop.limits.connect, sock_read=hop.limits.read
                 ),
                 max_line_size=MAX_HEADER_BYTES,
                 max_field_size=self._longest_field,
                 max_headers=self._most_fields,
             )
         except NETWORK_FAULTS as error:
-            raise fault_of(error, limits) from error
-        return _HttpExchange(response, limits)
+            raise fault_of(error, hop.limits) from error
+        return _HttpExchange(response, hop.limits)
 
     async def close(self) -> None:
         """Close all connections."""

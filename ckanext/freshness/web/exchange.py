@@ -174,6 +174,22 @@ It is not called for redirects, nor for statuses that are retried.
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One request to one server: an attempt, or a redirect of it.
+
+    :ivar headers: besides those that the client sends with all requests
+    :ivar limits: those of the request, in seconds and bytes
+    :ivar total: seconds until the last byte must have been read
+    """
+
+    method: str
+    target: Target
+    headers: CIMultiDict[str]
+    limits: Limits
+    total: float
+
+
 class Exchange(Protocol):
     """A response whose status and headers have arrived and whose body is still to be read.
 

@@ -30,7 +30,7 @@ import asyncio
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import TypeVar
@@ -40,7 +40,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from .address_guard import Guard
 from .errors import FailureReason, Fault
-from .exchange import Limits
+from .exchange import Hop, Limits
 from .faults import BROKE_OFF, NETWORK_FAULTS, NO_ANSWER, TRUNCATED, fault_of
 from .urls import Target
 
@@ -215,36 +215,29 @@ _Result = TypeVar("_Result")
 
 
 async def ask(
-    method: str,
-    target: Target,
-    headers: Mapping[str, str],
-    limits: Limits,
-    *,
-    addresses: Sequence[str],
-    guard: Guard,
-    tls: ssl.SSLContext | None,
-    total: float,
+    hop: Hop, addresses: Sequence[str], guard: Guard, tls: ssl.SSLContext | None
 ) -> TolerantExchange:
     """Send a request over a connection of its own, and return the response with its headers.
 
-    :param headers: all headers but ``Host``; whatever they say, the connection is closed afterwards
+    :param hop: with all headers but ``Host``; whatever they say, the connection is closed afterwards
     :param addresses: of the target's host; the first that accepts a connection is asked
     :param tls: for ``https``
-    :param total: seconds until the last byte must have been read
     :raises OSError: no connection could be made, also :class:`InsideAddress` and TLS's errors
     :raises asyncio.TimeoutError: the time is over; aiohttp's subclasses say which
     :raises Fault: the answer is malformed for browsers, too
     """
-    clock = _Clock(limits, monotonic() + total)
-    stream, writer = await clock.connecting(_connect(target, addresses, guard, tls))
+    clock = _Clock(hop.limits, monotonic() + hop.total)
+    stream, writer = await clock.connecting(_connect(hop.target, addresses, guard, tls))
     try:
-        lines = [f"{method} {target.path} HTTP/1.1", f"Host: {target.authority}"]
+        lines = [f"{hop.method} {hop.target.path} HTTP/1.1", f"Host: {hop.target.authority}"]
         lines += [
-            f"{name}: {value}" for name, value in headers.items() if name.lower() != "connection"
+            f"{name}: {value}"
+            for name, value in hop.headers.items()
+            if name.lower() != "connection"
         ]
         writer.write("\r\n".join([*lines, "Connection: close", "", ""]).encode())
         head = await clock.reading(read_head(stream))
-        return TolerantExchange(head, read_body(stream, head, method), writer, clock)
+        return TolerantExchange(head, read_body(stream, head, hop.method), writer, clock)
     except BaseException:
         writer.transport.abort()
         raise

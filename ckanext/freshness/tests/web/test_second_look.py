@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from multidict import CIMultiDict
 
 from ckanext.freshness.tests.servers.raw import RawServer, saying
 from ckanext.freshness.tests.web.support import SETTINGS, failure, visit
 from ckanext.freshness.web.address_guard import Guard, InsideAddress
 from ckanext.freshness.web.errors import FailureReason, Fault
-from ckanext.freshness.web.exchange import Request
+from ckanext.freshness.web.exchange import Hop, Request
 from ckanext.freshness.web.second_look import (
     MAX_HEAD_BYTES,
     ask,
@@ -173,13 +174,8 @@ def test_the_second_look_asks_for_the_same_and_sends_no_more_secrets() -> None:
 def test_the_guard_holds_in_the_second_look() -> None:
     async def main(port: int) -> None:
         target = parse_url(f"http://127.0.0.1:{port}/")
-        await ask(
-            *("GET", target, {}, SETTINGS.limits),
-            addresses=["127.0.0.1"],
-            guard=Guard(),
-            tls=None,
-            total=5.0,
-        )
+        hop = Hop("GET", target, CIMultiDict(), SETTINGS.limits, total=5.0)
+        await ask(hop, ["127.0.0.1"], Guard(), tls=None)
 
     with RawServer(saying(READ["as it should be"])) as server:
         with pytest.raises(InsideAddress, match="this machine"):
