@@ -244,7 +244,7 @@ class RefusedAs(enum.Enum):
     FORBIDDEN = "forbidden"
     """401 or 403."""
     WALL = "wall"
-    """401 or 403, as more than half of its catalog's records answer: that says nothing about this one."""
+    """As more than half of the catalog's records, or of all distributions: it says nothing about this one."""
     GONE = "gone"
     """404 or 410."""
 

@@ -65,7 +65,7 @@ WITHDRAWN_AFTER = timedelta(hours=24)
 """How far apart two jobs must be refused a record (401 or 403; if it is listed, also 404 or 410) before it
 counts as withdrawn.
 
-The same applies to a listed distribution.
+The same applies to a listed distribution, unless most distributions of the source are refused.
 """
 
 IN_TURN_AFTER = timedelta(hours=48)
@@ -142,7 +142,12 @@ class ResourceFate:
 
 
 def fate_of_distribution(
-    *, listed: bool, outcome: ReadOutcome | None, refusal: Refusal | None, now: datetime
+    *,
+    listed: bool,
+    outcome: ReadOutcome | None,
+    refusal: Refusal | None,
+    now: datetime,
+    is_wall: bool = False,
 ) -> ResourceFate:
     """Decide whether a resource stays whose distribution an earlier job read, but not this one.
 
@@ -152,12 +157,15 @@ def fate_of_distribution(
     :param listed: its dataset lists the distribution, or the dataset's list was not read completely.
     :param outcome: the result of the attempt to read it; None if there was no attempt.
     :param refusal: what the previous job kept.
+    :param is_wall: more than half of the distributions were refused when the previous job read them: it stays,
+        and the 24 hours begin when that is over.
     """
     if not listed:
         return ResourceFate(stays=False)
-    refusal = _refusal(refusal, outcome, now)
+    refusal = _refusal(refusal, outcome, now, is_wall=is_wall)
     refused = _of_this_job(refusal, outcome)
-    return ResourceFate(stays=refused is None or not _is_late(refused, now), refusal=refusal)
+    stays = refused is None or is_wall or not _is_late(refused, now)
+    return ResourceFate(stays, refusal)
 
 
 # Deletions
@@ -384,8 +392,9 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
     is_listed = _is_listed(seen)
     if seen is not None and is_listed and seen.outcome is ReadOutcome.PRESENT:
         return None
-    is_wall = known.catalog_url in crawl.refusing
-    refusal = _refusal(known.refusal, _answer(seen), crawl.now, is_wall=is_wall)
+    answer = _answer(seen)
+    is_wall = answer is ReadOutcome.FORBIDDEN and known.catalog_url in crawl.refusing
+    refusal = _refusal(known.refusal, answer, crawl.now, is_wall=is_wall)
     if not known.recognised and not is_listed:
         reason = HarvestMessage(
             f"kept: another harvester called it {known.guid!r}, which names no record of this source; "
@@ -402,7 +411,7 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
             reason = HarvestMessage(words, MessageCode.CONTAINER_NOT_READ)
             return AbsentRecord(known, False, reason, refusal)
     if seen is None or not is_listed:
-        return _decide_unlisted(known, _answer(seen), refusal, crawl)
+        return _decide_unlisted(known, answer, refusal, crawl)
     if (refused := _of_this_job(refusal, seen.outcome)) is not None:
         return _decide_refused(known, refused, crawl)
     return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), refusal)
@@ -422,14 +431,14 @@ def _refusal(
     If it answers with the record, it is refused no longer, wherever it is listed. A failure neither ends a
     refusal nor begins it anew; another refusal does.
 
-    :param is_wall: more than half of its catalog's records answer 401 or 403.
+    :param is_wall: so many others are refused in this way that a refusal says nothing about this one.
     """
     if answer is ReadOutcome.PRESENT:
         return None
     kind = _REFUSED_AS.get(answer) if answer is not None else None
     if kind is None:
         return before
-    if kind is RefusedAs.FORBIDDEN and is_wall:
+    if is_wall:
         kind = RefusedAs.WALL
     if before is None:
         return Refusal(kind, now, now)

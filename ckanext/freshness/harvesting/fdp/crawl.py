@@ -30,7 +30,7 @@ from ..strategy import catalog_of, must_ask
 from . import documents
 from .container_tree import DEEPEST, ContainerTree, DatasetListing
 from .containers import ContainerReader, Place, list_key
-from .datasets import DatasetReader
+from .datasets import REFUSING, DatasetReader
 from .documents import DocumentOutline, ListedDataset
 from .reader import CrawlOptions, FdpReader, ServiceReader
 
@@ -63,7 +63,10 @@ class Crawl:
         services = ServiceReader(reader)
         containers = ContainerReader(reader, services, options, known, source_url)
         self._catalogs = ContainerTree(containers, self._listing, sink)
-        self._datasets = DatasetReader(self._reader, services, options.mapper, known, options.now)
+        is_wall = reader.memory.recall(REFUSING, REFUSING) == "true"
+        self._datasets = DatasetReader(
+            reader, services, options.mapper, known, options.now, is_wall
+        )
         self._claimed: set[str] = set()
         """Listed URLs of the datasets that are read already."""
         self._subjects: dict[str, str] = {}
@@ -99,6 +102,7 @@ class Crawl:
         if self._missing():
             await self._catalogs.read_again()
             await self._read_datasets()
+        self._datasets.remember_refusals()
         missing = self._missing()
         known = {url for url in self._listing.urls() if self._known_as(url) is not None}
         await self._ask(missing, known)

@@ -9,6 +9,7 @@ resource of a distribution that cannot be read (``fate_of_distribution``).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -28,6 +29,7 @@ from ..record import (
     KnownRecord,
     ReadOutcome,
     Refusal,
+    RefusedAs,
     SeenRecord,
     Sighting,
     resource_order,
@@ -37,6 +39,9 @@ from ..strategy import fate_of_distribution
 from . import documents
 from .documents import ListedDataset
 from .reader import FdpReader, ServiceReader
+
+REFUSING = "most distributions are refused"
+"""The key in the source's memory of whether that was so when the last job read them."""
 
 _REFUSALS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
@@ -111,6 +116,16 @@ class DatasetReader:
     mapper: Mapper
     known: CurrentRecords
     now: datetime
+    is_wall: bool = False
+    """When the last job read them, most distributions were refused."""
+    refused: Counter[bool] = field(default_factory=Counter)
+    """How many distributions are refused and have resources, and how many are read."""
+
+    def remember_refusals(self) -> None:
+        """Keep for the next job whether most distributions are refused."""
+        is_wall = self.refused[True] > self.refused[False]
+        if self.refused and is_wall is not self.is_wall:
+            self.reader.memory.remember(REFUSING, REFUSING, json.dumps(is_wall))
 
     async def read(
         self,
@@ -161,6 +176,7 @@ class DatasetReader:
         for url in filter(self.reader.reach.may_visit, listed):
             try:
                 answers.documents[url] = await self.reader.get(url)
+                self.refused[False] += 1
             except UnreadableDocument as failure:
                 answers.failures[url] = failure
         return answers
@@ -183,11 +199,14 @@ class DatasetReader:
             is_listed = spelled in found.named or failure is not None
             if spelled in found.described or not is_listed:
                 continue
+            outcome = failure.outcome if failure else None
+            self.refused[True] += outcome in _REFUSALS
             fate = fate_of_distribution(
                 listed=True,
-                outcome=failure.outcome if failure else None,
+                outcome=outcome,
                 refusal=Refusal.parse(refusals[uri]) if uri in refusals else None,
                 now=self.now,
+                is_wall=self.is_wall,
             )
             kept.resources[uri] = resource if fate.stays else None
             if fate.stays and fate.refusal is not None:
@@ -301,5 +320,7 @@ def _warning(
     words += "its resource stays as it is"
     if refusal is None:
         return words
+    if refusal.kind is RefusedAs.WALL:
+        return f"{words}, because most distributions of the source were refused, too"
     first = utc_words(refusal.since)
     return f"{words}, and is removed if a job finds the same 24 hours after {first}"

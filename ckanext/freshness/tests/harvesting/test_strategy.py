@@ -203,6 +203,25 @@ def test_a_distribution_goes_only_if_two_jobs_get_the_same_refusal(
     assert fate == ResourceFate(True, after)
 
 
+@pytest.mark.parametrize(
+    ("before", "outcome", "is_wall", "after"),
+    [
+        (RefusedAs.FORBIDDEN, FORBIDDEN, True, Refusal(RefusedAs.WALL, NOW, A_DAY_AGO)),
+        (RefusedAs.GONE, GONE, True, Refusal(RefusedAs.WALL, NOW, A_DAY_AGO)),
+        (RefusedAs.WALL, GONE, True, Refusal(RefusedAs.WALL, A_DAY_AGO, A_DAY_AGO)),
+        (RefusedAs.WALL, GONE, False, Refusal(RefusedAs.GONE, NOW, A_DAY_AGO)),
+    ],
+)
+def test_a_distribution_stays_while_most_are_refused(
+    before: RefusedAs, outcome: ReadOutcome, is_wall: bool, after: Refusal
+) -> None:
+    refusal = Refusal(before, A_DAY_AGO, A_DAY_AGO)
+    fate = fate_of_distribution(
+        listed=True, outcome=outcome, refusal=refusal, now=NOW, is_wall=is_wall
+    )
+    assert fate == ResourceFate(True, after)
+
+
 OTHERS = [known(name) for name in "opqrstu"]
 HERE = present(*"opqrstu")
 

@@ -17,7 +17,7 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     urls,
 )
 from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record
@@ -137,6 +137,33 @@ def test_distributions_that_cannot_be_read(
         job = site.job(NOW + timedelta(days=99))
         assert job.warnings == []
         assert job.drafts == 1
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_wall_before_all_distributions(fdp: FdpServer, status: int) -> None:
+    """No resource goes. When the wall is gone, what is still refused has its 24 hours from then on."""
+    catalog = fdp.add_catalog()
+    datasets = [fdp.add_dataset(catalog) for _ in range(3)]
+    site = Site(fdp)
+    site.job()
+    before = {url: package.resources for url, package in site.packages.items()}
+    fdp.faults[is_distribution] = faults.Status(status)
+    for day in range(3):
+        job = site.job(NOW + day * DAY)
+        assert len(job.warnings) == 6
+        assert {url: package.resources for url, package in site.packages.items()} == before
+    assert all("because most distributions of the source" in one for one in job.warnings)
+    del fdp.faults[is_distribution]
+    withdrawn = datasets[0].children[Level.DISTRIBUTION][0]
+    assert isinstance(withdrawn, Record)
+    fdp.faults[withdrawn.path] = faults.Status(status)
+    for day, count in ((3, 2), (4, 2), (5, 1)):
+        site.job(NOW + day * DAY)
+        assert len(site.packages[fdp.iri_of(datasets[0])].resources) == count
+
+
+def is_distribution(request: Request) -> bool:
+    return request.path.startswith("/distribution/")
 
 
 @pytest.mark.parametrize("entry", ["'/distribution/1'", "< {}>", "<\\u000A{}>"])
