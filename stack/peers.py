@@ -107,7 +107,9 @@ def _endings(
     say(f"\n== The tests of {name}, {'with' if plugins else 'without'} our plugins")
     file.unlink(missing_ok=True)
     settings = {"ckan.plugins": f"{added} {suite.plugins}".strip(), **SETTINGS[name]}
-    arguments = [*OPTIONS, f"--rootdir={packages}", f"--enable={added}", f"--endings={file}"]
+    # The packages may be below this checkout, whose conftest.py is about our own tests.
+    where = (f"--rootdir={packages}", f"--confcutdir={packages}")
+    arguments = [*OPTIONS, *where, f"--enable={added}", f"--endings={file}"]
     code = run(settings, [*arguments, *options, *(packages / path for path in suite.paths)])
     if code not in (0, 1, 5) or not file.exists():
         raise StackError(f"The tests of {name} ended with code {code}; see above.")
