@@ -7,8 +7,9 @@ raised so far that they slow nothing down.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
-from benchmarks.harvest import POLITE, compared, first_beside_floor, warm
+from benchmarks.harvest import OURS, POLITE, beside_floor, compared, floor, in_turn, warm
 from benchmarks.measure import Result
 from benchmarks.servers import Portal
 
@@ -18,18 +19,21 @@ OPTIONS = {
 }
 
 
-def measure(say: Callable[[str], None], size: int = 500) -> Iterator[Result]:
+def measure(say: Callable[[str], None], size: int = 200) -> Iterator[Result]:
     """Yield the costs of harvests of ``size`` datasets."""
     with warm(say, OPTIONS, "ckan_portal", Portal, size) as (subject, portal, url):
-        say("ours")
-        ours = subject.jobs("ckan_portal", portal, url, POLITE, size)
-        floor = first_beside_floor(say, subject, ours)
-        say("ckanext-harvest")
-        theirs = subject.jobs("ckan", portal, url, {}, size)
-        # Without this it only asks for changes since the last job, and never learns what is gone.
-        say("ckanext-harvest, reading all")
-        reading_all = subject.jobs("ckan", portal, url, {"force_all": True}, size)
-    yield floor
-    yield from compared("a portal", ours, "force_all", reading_all)
+        jobs = partial(subject.jobs, server=portal, url=url, size=size)
+        found = in_turn(
+            say,
+            {
+                **beside_floor(subject, partial(jobs, "ckan_portal", config=POLITE)),
+                "ckanext-harvest": partial(jobs, "ckan", config={}),
+                # Without this it only asks for changes since the last job, and never learns what is gone.
+                "force_all": partial(jobs, "ckan", config={"force_all": True}),
+            },
+        )
+    yield floor(found)
+    ours, theirs = found[OURS], found["ckanext-harvest"]
+    yield from compared("a portal", ours, "force_all", found["force_all"], 1.6)
     for name, one, other in zip(("unchanged", "1 % changed"), ours[1:], theirs[1:], strict=True):
         yield Result(f"{name}, only asking for changes", one.total, "ckanext-harvest", other.total)
