@@ -27,7 +27,7 @@ from .aging.evidence import Evidence
 from .aging.vocabularies import term_lists
 from .ckan_adapter.core import NAMES, munge_tag, scheming_schema, unified_resource_format
 from .dates import iso_date
-from .harvesting.legal_values import EMPTY, json_list, split_keywords
+from .harvesting.legal_values import EMPTY, json_list, json_text, split_keywords, stored
 from .harvesting.rdf.record_graph import label_of
 from .harvesting.record import is_web_url
 
@@ -36,73 +36,64 @@ OPTION = "ckanext.dcat.rdf.profiles"
 
 _DPV = Namespace("https://w3id.org/dpv#")
 _HEALTH = Namespace("http://healthdataportal.eu/ns/health#")
-_HOME_PAGE = URIRef(f"{FOAF}homePage")
-"""The reference implementation's spelling of ``foaf:homepage``."""
 _ODRL = Namespace("http://www.w3.org/ns/odrl/2/")
 
-DATASET_KEYS: dict[str, URIRef] = {
-    "license": DCTERMS.license,
-    "alternative": DCTERMS.alternative,
+DATASET_TEXTS: dict[str, URIRef] = {
     "abstract": DCTERMS.abstract,
-    "audience": DCTERMS.audience,
     "bibliographic_citation": DCTERMS.bibliographicCitation,
-    "contributor": DCTERMS.contributor,
     "created": DCTERMS.created,
+    "has_policy": _ODRL.hasPolicy,
+    "homepage": FOAF.homepage,
+    "license": DCTERMS.license,
+    "status": ADMS.status,
+    # HealthDCAT-AP, by the keys of ckanext-dcat's profile for it
+    "max_typical_age": _HEALTH.maxTypicalAge,
+    "min_typical_age": _HEALTH.minTypicalAge,
+    "number_of_records": _HEALTH.numberOfRecords,
+    "number_of_unique_individuals": _HEALTH.numberOfUniqueIndividuals,
+}
+"""Properties of datasets that FAIR Data Points state, and that ckanext-dcat's default profile neither reads nor
+writes. They are read under a key that no earlier profile has filled: as a text, or as a list of several."""
+DATASET_LISTS: dict[str, URIRef] = {
+    "alternative": DCTERMS.alternative,
+    "audience": DCTERMS.audience,
+    "contributor": DCTERMS.contributor,
     "extent": DCTERMS.extent,
+    "has_current_version": DCAT.hasCurrentVersion,
     "has_part": DCTERMS.hasPart,
+    "in_series": DCAT.inSeries,
     "is_replaced_by": DCTERMS.isReplacedBy,
+    "prev": DCAT.prev,
+    "previous_version": DCAT.previousVersion,
     "replaces": DCTERMS.replaces,
     "rights": DCTERMS.rights,
     "rights_holder": DCTERMS.rightsHolder,
     "subject": DCTERMS.subject,
-    "in_series": DCAT.inSeries,
-    "has_current_version": DCAT.hasCurrentVersion,
-    "previous_version": DCAT.previousVersion,
-    "prev": DCAT.prev,
-    "status": ADMS.status,
-    "has_policy": _ODRL.hasPolicy,
     "was_derived_from": PROV.wasDerivedFrom,
-    # HealthDCAT-AP, by the keys of ckanext-dcat's profile for it
+    # HealthDCAT-AP
     "analytics": _HEALTH.analytics,
     "code_values": _HEALTH.hasCodeValues,
     "coding_system": _HEALTH.hasCodingSystem,
     "health_category": _HEALTH.healthCategory,
     "health_theme": _HEALTH.healthTheme,
-    "max_typical_age": _HEALTH.maxTypicalAge,
-    "min_typical_age": _HEALTH.minTypicalAge,
-    "number_of_records": _HEALTH.numberOfRecords,
-    "number_of_unique_individuals": _HEALTH.numberOfUniqueIndividuals,
-    "population_coverage": _HEALTH.populationCoverage,
     "legal_basis": _DPV.hasLegalBasis,
     "personal_data": _DPV.hasPersonalData,
+    "population_coverage": _HEALTH.populationCoverage,
     "purpose": _DPV.hasPurpose,
 }
-"""Properties of datasets that FAIR Data Points state, and that ckanext-dcat's default profile neither reads nor
-writes. They are read under a key that no earlier profile has filled."""
-RESOURCE_KEYS: dict[str, URIRef] = {
+"""The same, always as lists."""
+RESOURCE_TEXTS: dict[str, URIRef] = {
     "access_rights": DCTERMS.accessRights,
     "has_policy": _ODRL.hasPolicy,
     "identifier": DCTERMS.identifier,
     "publisher": DCTERMS.publisher,
     "version": DCAT.version,
 }
-"""The same of distributions."""
+"""The same as :data:`DATASET_TEXTS`, of distributions."""
+_DATASET_KEYS = DATASET_TEXTS | DATASET_LISTS
 _AGENTS = frozenset({DCTERMS.contributor, DCTERMS.publisher, DCTERMS.rightsHolder})
-_SINGLE = frozenset(
-    [
-        *("license", "abstract", "bibliographic_citation", "created", "status", "has_policy"),
-        *(
-            "max_typical_age",
-            "min_typical_age",
-            "number_of_records",
-            "number_of_unique_individuals",
-        ),
-        *RESOURCE_KEYS,
-    ]
-)
-"""Keys with a text in place of a list, if there is one value."""
-
 _INTERNAL = frozenset({"distribution_ref", "access_service_ref"})
+"""Keys of ckanext-dcat for names of nodes."""
 
 _MEDIA_TYPE = re.compile(
     r"(?:https?://(?:[\w.]*iana\.org/assignments/media-types|inspire\.ec\.europa\.eu/media-types"
@@ -129,24 +120,6 @@ _BLANK = re.compile(r"N[0-9a-f]{32}|[\w.-]{1,64}")
 """What may be the name of a blank node."""
 
 _AUTHORITY = "http://publications.europa.eu/resource/authority/frequency/"
-FREQUENCIES = {
-    0: "UPDATE_CONT",
-    -1: "NEVER",
-    -2: "IRREG",
-    1: "DAILY",
-    7: "WEEKLY",
-    14: "BIWEEKLY",
-    30: "MONTHLY",
-    60: "BIMONTHLY",
-    90: "QUARTERLY",
-    120: "ANNUAL_3",
-    180: "ANNUAL_2",
-    365: "ANNUAL",
-    730: "BIENNIAL",
-    1095: "TRIENNIAL",
-    3650: "DECENNIAL",
-}
-"""Codes of the EU's authority table of frequencies, which DCAT-AP prescribes, by days."""
 
 
 class FreshnessProfile(RDFProfile):
@@ -156,41 +129,34 @@ class FreshnessProfile(RDFProfile):
 
     def parse_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> dict[str, Any]:
         """Mend a dataset that earlier profiles have read, in place, and return it."""
-        extras = {one["key"]: one["value"] for one in dataset_dict.get("extras", ())}
-        # Without one, ckanext-dcat takes the URL of this site.
-        extras.pop("homepage", None)
-        dataset_dict.pop("homepage", None)
-        if version := self._version(dataset_ref):
-            dataset_dict.setdefault("version", version)
-        for key in extras.keys() & dataset_dict.keys():
-            # ckanext-dcat reads dct:hasVersion and dcat:hasVersion under one key, in two places.
-            earlier = json_list(str(extras.pop(key)))
-            if earlier and isinstance(dataset_dict[key], list):
-                dataset_dict[key] = [*dict.fromkeys([*dataset_dict[key], *earlier])]
-        known = {**extras, **dataset_dict}
-        added = self._more(dataset_ref, DATASET_KEYS, known) | self._dates(dataset_ref, known)
-        if homepage := (
-            self._texts(dataset_ref, FOAF.homepage) or self._texts(dataset_ref, _HOME_PAGE)
-        ):
-            added["homepage"] = homepage[0]
+        extras = {one["key"]: one["value"] for one in dataset_dict.pop("extras", ())}
+        for values in (extras, dataset_dict):
+            # Without one, ckanext-dcat takes the URL of this site.
+            values.pop("homepage", None)
+        self._join(extras, dataset_dict)
+        self._mend_tags(dataset_ref, dataset_dict)
         schema = scheming_schema("dataset") or {}
         fields = {*dataset_dict, *(one["field_name"] for one in schema.get("dataset_fields", ()))}
-        for key, value in added.items():
+        for key, value in self._found(
+            dataset_ref, _DATASET_KEYS, {**extras, **dataset_dict}
+        ).items():
             if key in fields:
                 dataset_dict[key] = value
             else:
                 extras[key] = json.dumps(value) if isinstance(value, list) else value
-        self._mend_tags(dataset_ref, dataset_dict)
-        for resource in dataset_dict.get("resources", ()):
-            self._mend_resource(resource)
-        # ckanext-dcat shows that a dataset has no IRI.
-        kept = {"uri": ""} if "uri" in extras else {}
-        kept |= self._tidy(extras)
-        tidy = self._tidy({key: dataset_dict[key] for key in dataset_dict if key != "extras"})
+        resources = [self._resource(one) for one in dataset_dict.pop("resources", ())]
+        tidy, kept = self._tidy(dataset_dict), self._with_uri(extras)
         dataset_dict.clear()
-        dataset_dict.update({"tags": [], "resources": [], **tidy})
+        dataset_dict.update({"tags": [], **tidy, "resources": resources})
         dataset_dict["extras"] = [{"key": key, "value": kept[key]} for key in sorted(kept)]
         return dataset_dict
+
+    def _join(self, extras: dict[str, Any], package: dict[str, Any]) -> None:
+        """Join what ckanext-dcat reads under one key in two places: dct:hasVersion and dcat:hasVersion."""
+        for key in extras.keys() & package.keys():
+            earlier = json_list(str(extras.pop(key)))
+            if earlier and isinstance(package[key], list):
+                package[key] = [*dict.fromkeys([*package[key], *earlier])]
 
     def _mend_tags(self, node: Node, package: dict[str, Any]) -> None:
         """Split keywords where publishers do. ckanext-dcat splits at commas alone, or nowhere."""
@@ -205,13 +171,23 @@ class FreshnessProfile(RDFProfile):
             tags |= {munged(one) for one in split_keywords(map(self._named, stated))}
         package["tags"] = [{"name": name} for name in sorted(tags)]
 
-    def _mend_resource(self, resource: dict[str, Any]) -> None:
+    def _resource(self, resource: dict[str, Any]) -> dict[str, Any]:
+        """Return a resource as it is to be."""
         node = self._node(resource.get("distribution_ref", ""))
-        resource.update(self._format(node))
-        resource.update(self._more(node, RESOURCE_KEYS, resource))
-        if version := self._version(node):
-            resource.setdefault("version", version)
-        resource.update(self._dates(node, resource))
+        found = self._format(node) | self._found(node, RESOURCE_TEXTS, resource)
+        return self._with_uri({**resource, **found})
+
+    def _found(
+        self, node: Node, keys: dict[str, URIRef], known: dict[str, Any]
+    ) -> dict[str, str | list[str]]:
+        """Return the values that no earlier profile has read, and the dates that count."""
+        found: dict[str, str | list[str]] = {}
+        for key in (key for key in keys if known.get(key) in EMPTY):
+            if texts := self._texts(node, keys[key]):
+                found[key] = texts if len(texts) > 1 or key in DATASET_LISTS else texts[0]
+        if known.get("version") in EMPTY and (version := self._version(node)):
+            found.setdefault("version", version)
+        return found | self._dates(node, known)
 
     def _version(self, node: Node) -> str:
         """Return the version that servers of the first generation state, a text under dct:hasVersion."""
@@ -219,17 +195,6 @@ class FreshnessProfile(RDFProfile):
             one for one in self.g.objects(node, DCTERMS.hasVersion) if isinstance(one, Literal)
         ]
         return min(map(str, texts), default="")
-
-    def _more(
-        self, node: Node, keys: dict[str, URIRef], known: dict[str, Any]
-    ) -> dict[str, str | list[str]]:
-        """Return the values that no earlier profile has read: a text, or a list of several."""
-        found = {key: self._texts(node, keys[key]) for key in keys if known.get(key) in EMPTY}
-        return {
-            key: texts[0] if len(texts) == 1 and key in _SINGLE else texts
-            for key, texts in found.items()
-            if texts
-        }
 
     def _dates(self, node: Node, known: dict[str, Any]) -> dict[str, str]:
         """Return the first date of publication and the last of change; "" in place of a text that is none."""
@@ -278,6 +243,11 @@ class FreshnessProfile(RDFProfile):
         node = BNode(text)
         return (node, None, None) in self.g or (None, None, node) in self.g
 
+    def _with_uri(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return tidy values that show a missing URI, as ckanext-dcat does."""
+        tidy: dict[str, Any] = self._tidy(values)
+        return {"uri": "", **tidy} if "uri" in values else tidy
+
     def _tidy(self, value: Any) -> Any:
         """Return a value without empty parts and names of blank nodes, with its lists in one order."""
         if isinstance(value, dict):
@@ -289,14 +259,11 @@ class FreshnessProfile(RDFProfile):
             return {key: one for key, one in items.items() if one not in EMPTY}
         if isinstance(value, list):
             kept = [one for one in map(self._tidy, value) if one not in EMPTY]
-            return sorted(kept, key=lambda one: json.dumps(one, sort_keys=True))
+            return sorted(kept, key=json_text)
         if not isinstance(value, str):
             return value
-        if value.startswith("["):
-            opened = json_list(value)
-            if opened is not None:
-                kept = self._tidy(opened)
-                return json.dumps(kept, ensure_ascii=False) if kept else ""
+        if value.startswith("[") and (opened := json_list(value)) is not None:
+            return stored(self._tidy(opened)) or ""
         return self._named(value)
 
     # Writing
@@ -322,10 +289,10 @@ class FreshnessProfile(RDFProfile):
         """Write into the graph what this profile reads, and when and how often the data are updated."""
         extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
         # ckanext-dcat writes no place that is only an IRI.
-        keys = {**DATASET_KEYS, "spatial_uri": DCTERMS.spatial}
+        keys = {**_DATASET_KEYS, "spatial_uri": DCTERMS.spatial}
         self._write_more(dataset_ref, keys, {**extras, **dataset_dict})
         for resource in dataset_dict.get("resources", ()):
-            self._write_more(URIRef(resource_uri(resource)), RESOURCE_KEYS, resource)
+            self._write_more(URIRef(resource_uri(resource)), RESOURCE_TEXTS, resource)
         modified = extras.get(NAMES.last_modified)
         is_added = extras.get(NAMES.evidence) == Evidence.CREATED.value
         if modified and not is_added:
@@ -349,13 +316,11 @@ def _code(given: Any, days: str | None) -> str | None:
         ``HOURLY``
     :param days: our extra with the number of days
     """
+    terms = term_lists()["eu"].terms
     code = str(given or "").strip().upper()
-    if code in term_lists()["eu"].terms:
+    if code in terms:
         return code
-    try:
-        return None if days is None else FREQUENCIES.get(int(days))
-    except ValueError:
-        return None
+    return {str(known): term for term, known in terms.items()}.get(days or "")
 
 
 def with_profile(configured: str | None) -> str:

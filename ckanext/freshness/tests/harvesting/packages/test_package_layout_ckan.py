@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.dcat import DATASET_KEYS
+from ckanext.freshness.dcat import DATASET_LISTS, DATASET_TEXTS
 from ckanext.freshness.harvesting.packages import ckan_actions
 from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
 from ckanext.freshness.harvesting.packages.licenses import license_index
@@ -67,7 +67,7 @@ def everywhere(text: str) -> Record:
     lists = {key: [text, f"{text} 2"] for key in ("language", "theme", "conforms_to", "sample")}
     described = dict.fromkeys(("contact", "publisher", "creator", "spatial_coverage"), agents)
     translated = {f"{key}_translated": {"": text, "x_y": text} for key in ("title", "notes")}
-    keys = {*OWNED_KEYS, *DATASET_KEYS} - {"uri"}
+    keys = {*OWNED_KEYS, *DATASET_TEXTS, *DATASET_LISTS} - {"uri"}
     fields = {**dict.fromkeys(keys, text), **lists, **described, **translated}
     resource = {**dict.fromkeys(RESOURCE_KEYS, text), "access_services": agents}
     return Record(fields, [resource, {"url": text}], [text])

@@ -280,12 +280,14 @@ def test_blank_nodes_that_point_at_each_other_end() -> None:
     assert len(record.resources) == 1
 
 
-def test_ckanext_dcats_own_harvester_gets_lists_in_one_order() -> None:
+def test_ckanext_dcats_own_harvester_gets_lists_in_one_order_and_missing_uris() -> None:
     themes = [f"https://fdp.example.org/t{number}" for number in range(9)]
     parser = RDFParser(profiles=["euro_dcat_ap_3", "freshness"])
     parser.g = graph_of(
-        "<> a dcat:Dataset ; dcat:theme :t3 , :t8 , :t1 , :t0 , :t7 , :t2 , :t6 , :t5 , :t4 ."
+        "[] a dcat:Dataset ; dcat:theme :t3 , :t8 , :t1 , :t0 , :t7 , :t2 , :t6 , :t5 , :t4 ;"
+        " dcat:distribution [ dct:title 'a' ] ."
     )
     (package,) = parser.datasets()
     extras = {extra["key"]: extra["value"] for extra in package["extras"]}
     assert json.loads(extras["theme"]) == themes and "homepage" not in extras
+    assert extras["uri"] == "" and package["resources"] == [{"name": "a", "uri": ""}]
