@@ -6,25 +6,20 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from multidict import CIMultiDict, CIMultiDictProxy
-from yarl import URL
 
 from .address_guard import Guard
 from .encodings import Decoder
 from .errors import FailureReason, Fault, FetchError
-from .headers import can_be_sent, illegal_header, parse_http_date
-from .urls import DEFAULT_PORTS, Target, display_url, join_url, parse_url
-
-if TYPE_CHECKING:
-    from aiohttp import CookieJar
+from .headers import can_be_sent, illegal_header
+from .redirects import Redirects
+from .urls import DEFAULT_PORTS, Target, display_url, parse_url
 
 MIB = 1024 * 1024
 
@@ -222,10 +217,6 @@ class Exchange(Protocol):
 
 # The attempts of a request
 
-_EXPIRES = re.compile(r";\s*expires\s*=\s*([^;]*)", re.IGNORECASE)
-_MOST_VISITS = 3
-"""Requests of one URL with the same cookies within a chain of redirects."""
-
 
 class RequestAttempts:
     """A request with the state of its attempts.
@@ -235,8 +226,8 @@ class RequestAttempts:
 
     :ivar start: the parsed URL of the request
     :ivar attempts: the number of attempts so far
-    :ivar target: where the present attempt stands after redirects; ``hops``, ``seconds`` and ``insecure``
-        also belong to the present attempt
+    :ivar target: where the present attempt stands after redirects; ``seconds``, ``insecure`` and
+        ``outdated_tls`` also belong to the present attempt
     :ivar pause: seconds until the next attempt
     :ivar last: whether no other request to the host follows soon, so that its connection is closed
     """
@@ -284,12 +275,10 @@ class RequestAttempts:
         self._begin_attempt()
 
     def _begin_attempt(self) -> None:
-        self.hops: list[tuple[str, str]] = []
-        self.moved_to: str | None = None
+        self._redirects = Redirects()
         self.seconds = 0.0
         self.insecure = False
         self.outdated_tls = False
-        self._cookies: CookieJar | None = None
 
     def over_tls(self) -> bool:
         """Turn from a URL with ``http`` to the same with ``https``, as browsers do. Return whether it was done.
@@ -315,7 +304,7 @@ class RequestAttempts:
         headers = CIMultiDict(self._common)
         if self.last:
             headers["Connection"] = "close"
-        if cookies := self._cookies_for(target):
+        if cookies := self._redirects.cookies_for(target):
             headers["Cookie"] = cookies
         if target.authorization is not None:
             headers["Authorization"] = target.authorization
@@ -323,59 +312,20 @@ class RequestAttempts:
             headers.update(self.request.headers)
         return headers
 
-    def _cookies_for(self, target: Target) -> str:
-        """Return the ``Cookie`` header for ``target``: what the redirects of this attempt have set."""
-        if self._cookies is None:
-            return ""
-        found = self._cookies.filter_cookies(URL(target.url, encoded=True))
-        # As they came (RFC 6265, section 5.4): the jar takes quotes away.
-        given = {(morsel.key, morsel.value): morsel.coded_value for morsel in self._cookies}
-        return "; ".join(f"{name}={given[name, it.value]}" for name, it in found.items())
-
-    def _take_cookies(self, url: str, cookies: Sequence[str]) -> None:
-        if cookies:
-            # Web workers import this module, and send nothing.
-            from aiohttp import CookieJar
-
-            # Hosts that are addresses may set cookies, too.
-            self._cookies = self._cookies or CookieJar(unsafe=True, quote_cookie=False)
-            given = [_expired(cookie) for cookie in cookies]
-            self._cookies.update_cookies_from_headers(given, URL(url, encoded=True))
-
     def follow(self, before: RequestAttempts, page: Answer) -> None:
         """Send the cookies of another request, whose answer was a page that leads here."""
-        self._cookies = before._cookies
-        self._take_cookies(page.final_url, page.headers.getall("Set-Cookie", ()))
+        self._redirects.take_over(before._redirects)
+        self._redirects.take_cookies(page.final_url, page.headers.getall("Set-Cookie", ()))
 
     def redirected(
-        self,
-        target: Target,
-        location: str,
-        cookies: Sequence[str] = (),
-        *,
-        for_good: bool = False,
+        self, target: Target, location: str, cookies: Sequence[str], *, for_good: bool
     ) -> Target:
-        """Follow a redirect of ``target``.
+        """Follow a redirect of ``target``, and return the new target.
 
-        :param location: the value of the ``Location`` header
-        :param for_good: whether the server says that the file has moved for good
-        :param cookies: the values of the ``Set-Cookie`` headers. Some servers redirect to the same URL until
-            the cookie comes back. Cookies are forgotten at the end of the attempt.
-        :returns: the new target
-        :raises Fault: the location is invalid, has been requested too often, or is one redirect too many
+        :raises Fault: see :meth:`.Redirects.follow`, or it is one redirect too many
         """
-        try:
-            found = join_url(target, location)
-        except FetchError as error:
-            raise Fault(error.reason, f"redirects to {error.url}, which {error.words}") from error
-        if for_good and (not self.hops or self.moved_to == target.url):
-            self.moved_to = found.url
-        self.hops.append((target.url, self._cookies_for(target)))
-        self._take_cookies(target.url, cookies)
-        # Some servers redirect to the same URL once or twice, until a machine behind them is ready.
-        if self.hops.count((found.url, self._cookies_for(found))) >= _MOST_VISITS:
-            raise Fault(FailureReason.REDIRECT_LOOP, "redirects in a circle")
-        if len(self.hops) > self.limits.redirects:
+        found = self._redirects.follow(target, location, cookies, for_good=for_good)
+        if len(self._redirects) > self.limits.redirects:
             words = f"redirects more than {self.limits.redirects} times"
             raise Fault(FailureReason.TOO_MANY_REDIRECTS, words)
         self.target = found
@@ -387,7 +337,7 @@ class RequestAttempts:
             status=response.status,
             url=self.start.url,
             final_url=target.url,
-            moved_to=self.moved_to,
+            moved_to=self._redirects.moved_to,
             headers=response.headers,
             attempts=self.attempts,
             insecure=self.insecure,
@@ -407,20 +357,6 @@ class RequestAttempts:
             attempts=self.attempts,
             seconds=self.seconds,
         )
-
-
-def _expired(cookie: str) -> str:
-    """Return a ``Set-Cookie`` header that deletes its cookie by ``Max-Age``, too, if it does by ``Expires``.
-
-    aiohttp's jar keeps cookies that expire at the epoch, and reads few forms of dates.
-    """
-    pair, semicolon, rest = cookie.partition(";")
-    expires = _EXPIRES.search(semicolon + rest)
-    date = None if expires is None else parse_http_date(expires[1].strip(' "'))
-    if date is None or date > datetime.now(timezone.utc):
-        return cookie
-    # Before the others, so that a Max-Age of the server's own counts.
-    return f"{pair}; Max-Age=0;{rest}"
 
 
 _ABOUT_REDIRECTS = frozenset({FailureReason.REDIRECT_LOOP, FailureReason.TOO_MANY_REDIRECTS})
