@@ -173,6 +173,9 @@ def harvest_here(source_id: str) -> str:
         for object_id in ids:
             harvest_object = HarvestObject.get(object_id)
             if harvest_object is not None:
+                # As the queue does: a record that ends its process each time is given up.
+                harvest_object.retry_times += 1
+                harvest_object.save()
                 queue.fetch_and_import_stages(harvester, harvest_object)
     try:
         tk.get_action("harvest_jobs_run")(dict(context), {"source_id": source_id})

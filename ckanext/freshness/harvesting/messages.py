@@ -72,7 +72,7 @@ class MessageCode(enum.Enum):
         "The harvest was stopped while it read the source. Nothing was changed; the next one starts anew."
     )
     GIVEN_UP = N_(
-        "It was given up, because its import has ended the program five times. Tell this portal's operator."
+        "It was given up, because its import has ended the program three times. Tell this portal's operator."
     )
     TOOK_TOO_LONG = N_(
         "Its import was ended after {minutes} minutes, and the dataset is as it was. The next harvest tries "

@@ -14,7 +14,6 @@ from typing import Any
 
 import redis
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm.attributes import set_committed_value
 
 from ..ckan_adapter import harvest
@@ -35,15 +34,6 @@ _source = harvest.SOURCE
 _job = harvest.JOB
 _object = harvest.OBJECT
 _extra = harvest.OBJECT_EXTRA
-
-_ATTEMPTS = 5
-"""How often ckanext-harvest sends an object whose consumer does not come back."""
-
-GIVEN_UP = HarvestMessage(
-    "The import of this record has ended its consumer five times, so it was given up. Look into the log of the "
-    "fetch consumer, and whether the machine ran out of memory. The next job tries again",
-    MessageCode.GIVEN_UP,
-)
 
 
 # Objects to import
@@ -281,6 +271,13 @@ def add_error(object_id: str, message: str) -> None:
     model.Session.commit()
 
 
+def has_failed(object_id: str) -> bool:
+    """Return whether an object has an error that was added by :func:`add_error`."""
+    errors = harvest.OBJECT_ERROR.c
+    has_error = sa.exists().where(errors.harvest_object_id == object_id, errors.stage == "Import")
+    return bool(model.Session.execute(sa.select(has_error)).scalar())
+
+
 def _insert_if_there(table: Any, row: Mapping[str, Any], owner: Any) -> None:
     values = sa.select(*map(sa.literal, row.values())).where(sa.exists().where(owner))
     model.Session.execute(sa.insert(table).from_select(list(row), values))
@@ -349,11 +346,9 @@ def send_alone(object_ids: Collection[str]) -> None:
 
 
 def _wait(*conditions: Any) -> None:
-    # A row that is locked belongs to a record whose import goes on, maybe for minutes.
-    free = sa.select(_object.c.id).where(*conditions).with_for_update(skip_locked=True)
     model.Session.execute(
         sa.update(_object)
-        .where(_object.c.id.in_(free))
+        .where(*conditions)
         .values(state="WAITING")
         .execution_options(synchronize_session=False)
     )
@@ -369,8 +364,6 @@ def resume() -> None:
     An unexpected error is logged, so that ckanext-harvest can still do its own work for all sources.
     """
     for step in (
-        _report_given_up,
-        _wake_orphans,
         _resend_jobs,
         _wake_lost,
     ):
@@ -421,35 +414,21 @@ def _running(*conditions: Any) -> list[str]:
     return list(model.Session.execute(statement).scalars())
 
 
-def _report_given_up() -> None:
-    """Report the objects as errors that ckanext-harvest has given up without a message, after five attempts."""
-    given_up = (_object.c.state == "ERROR", _object.c.report_status.is_(None))
-    ids = _running(*given_up, _object.c.retry_times >= _ATTEMPTS)
-    for object_id in ids:
-        add_error(object_id, GIVEN_UP)
-    finish([], ids)
-
-
-def _wake_orphans() -> None:
-    """Make followers wait for a consumer of their own if their lead ended without them."""
-    lead, page = _object.alias("lead"), _extra.alias("page")
-    followers = (
-        sa.select(sa.func.jsonb_array_elements_text(sa.cast(page.c.value, JSONB)))
-        .select_from(page.join(lead, lead.c.id == page.c.harvest_object_id))
-        .where(page.c.key == "page", lead.c.state.in_(("COMPLETE", "ERROR")))
-    )
-    _wait(_object.c.state == PAGED, _object.c.id.in_(followers))
-
-
 def _wake_lost() -> None:
-    """Make objects wait again that a consumer had begun, if no message of the queue names them any more.
+    """Make objects wait for a consumer of their own if no process imports them and no message names them.
 
-    This happens if a consumer is killed and Redis is emptied. A process that harvests without the queue holds
-    the lock of the object.
+    A lead is lost if its consumer is killed and Redis is emptied. A process that harvests without the queue
+    holds its lock. The followers of a lead are lost if it ended without them.
     """
     begun = _object.c.state.in_(("FETCH", "IMPORT"))
     unqueued = load(unqueued_objects(_running(begun)))
     _wait(begun, _object.c.id.in_([item.id for item in unqueued if not is_held(item.lock)]))
+    lead = _object.alias("lead")
+    has_leads = sa.exists().where(
+        lead.c.harvest_job_id == _object.c.harvest_job_id,
+        lead.c.state.in_(("WAITING", "FETCH", "IMPORT")),
+    )
+    _wait(_object.c.id.in_(_running(_object.c.state == PAGED, ~has_leads)))
 
 
 def _resend_jobs() -> None:

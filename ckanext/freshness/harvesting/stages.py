@@ -53,6 +53,15 @@ _PLAIN_ERRORS = (
 )
 """Expected errors: the message says everything, so the log needs no traceback."""
 
+MOST_ENDS = 3
+"""How often a record may end its consumer before it is given up."""
+
+GIVEN_UP = HarvestMessage(
+    "The import of this record has ended its consumer three times, so it was given up. Look into the log of "
+    "the fetch consumer, and whether the machine ran out of memory. The next job tries again",
+    MessageCode.GIVEN_UP,
+)
+
 _STOPS = (KeyboardInterrupt, SystemExit)
 """Errors that ask the process to end. After any other, only the job or the record in hand has failed."""
 
@@ -271,6 +280,8 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
         others are written here.
     """
     lead_id, source_id = lead.id, lead.harvest_source_id
+    # ``ckan harvester import`` imports objects whatever has become of them.
+    attempt = lead.retry_times if lead.state == "IMPORT" else 0
     if lead.report_status in _DONE and not lead.current:
         # The queue sends it again. A later job may have found or deleted its record since.
         log.info("Harvest object %s has been imported: not imported again", lead_id)
@@ -282,10 +293,16 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
             # Another consumer may have imported the followers while this one waited for the locks.
             page = _page(lead_id)
             ids = [item.id for item in page]
-            done, failed = _import_page(source_id, page)
+            if attempt > 1:
+                # A record that ends its consumer must not cost the others of its page their imports.
+                object_states.send_alone(ids[1:])
+                page, ids = page[:1], ids[:1]
+            done, failed = set[str](), {lead_id}
+            if not _is_given_up(lead_id, attempt):
+                done, failed = _import_page(source_id, page)
             object_states.finish(sorted(done - {lead_id}), sorted(failed - {lead_id}))
             if rest := set(ids) - done - failed:
-                # After 180 s the queue would resend the message of the whole page.
+                # The queue would soon send the message of the whole page again.
                 object_states.send_alone(rest)
     except BaseException as error:
         if _ends_consumer(error):
@@ -307,6 +324,21 @@ def _page(lead_id: str) -> list[PendingObject]:
     lead = object_states.load([lead_id])
     followers = json.loads(lead[0].extras.get("page", "[]")) if lead else []
     return lead + [item for item in object_states.load(followers) if item.state == PAGED]
+
+
+def _is_given_up(lead_id: str, attempt: int) -> bool:
+    """Decide whether only the next job tries to import an object again, and report why.
+
+    :param attempt: 1 for the first import in its job, and one more whenever a consumer did not come back; 0 if
+        the import is not of a job
+    """
+    if attempt and object_states.has_failed(lead_id):
+        # In another consumer, while this one waited for the locks.
+        return True
+    if attempt <= MOST_ENDS:
+        return False
+    object_states.add_error(lead_id, GIVEN_UP)
+    return True
 
 
 def _locks(page: Sequence[PendingObject]) -> list[str]:

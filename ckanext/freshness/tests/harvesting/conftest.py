@@ -116,6 +116,14 @@ class Harvest:
             method, header, body = reply
             queue.fetch_callback(consumer, method, header, body)
 
+    def fetch_all(self) -> None:
+        """Do what consumers and cron do until no record waits."""
+        connection, key = queue.get_connection(), queue.get_fetch_routing_key()
+        while connection.llen(key):
+            self.fetch()
+            model.Session.remove()
+            call_action("harvest_jobs_run")
+
     def finish(self, job_id: str) -> Job:
         model.Session.remove()
         call_action("harvest_jobs_run", source_id=self.source["id"])

@@ -74,7 +74,7 @@ def recover(harvest: Harvest, job_id: str) -> Any:
     age_messages()
     cron()
     harvest.gather()
-    harvest.fetch()
+    harvest.fetch_all()
     return harvest.finish(job_id)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
@@ -17,6 +18,7 @@ from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
+from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.harvesting.object_writer import ObjectWriter
 from ckanext.freshness.tests.harvesting.conftest import (
     TITLES,
@@ -25,11 +27,11 @@ from ckanext.freshness.tests.harvesting.conftest import (
     Published,
 )
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
+from ckanext.freshness.tests.harvesting.test_away import age_messages, cron
 from ckanext.freshness.tests.processes import CkanProcess, until
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
 
 pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
@@ -101,8 +103,8 @@ def complete(harvest: Harvest, job: Job) -> None:
 
 
 def stuck(check: Callable[[datetime], Any], job_id: str) -> str:
-    """Return the doctor's advice, ten minutes later."""
-    found = list(check(datetime.now(timezone.utc) + timedelta(minutes=10)))
+    """Return the doctor's advice, half an hour later."""
+    found = list(check(datetime.now(timezone.utc) + timedelta(minutes=30)))
     (one,) = (one for one in found if job_id in one.text)
     model.Session.rollback()
     return one.advice
@@ -184,7 +186,7 @@ def test_import_in_the_middle_of_a_page(published: Published, consumer: Any) -> 
     assert len(harvest.current()) == 1
     assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvests.sources, job_id)
     send_again("fetch")
-    harvest.fetch()
+    harvest.fetch_all()
     complete(harvest, harvest.finish(job_id))
     if isinstance(published.server, PortalServer):
         # The first attempt has not taken the ids from the second.
@@ -205,7 +207,7 @@ def test_redis_is_emptied_while_a_consumer_is_killed(
         kill(process)
     connection.flushdb()
     call_action("harvest_jobs_run")
-    harvest.fetch()
+    harvest.fetch_all()
     complete(harvest, harvest.finish(job_id))
 
 
@@ -276,34 +278,54 @@ def test_a_page_that_two_consumers_have_is_imported_once(
     key = harvest_routing_keys()["fetch"]
     (message,) = connection.lrange(key, 0, -1)
     connection.rpush(key, message)
-    follower = harvest_order(job_id)[1].replace("-", " ").capitalize()
-    stumbling.writes[follower] = 1
+    for name in harvest_order(job_id)[:2]:
+        stumbling.writes[name.replace("-", " ").capitalize()] = 1
     model.Session.remove()
     with locked(f"record {harvest.source['id']} {fdp.iri_of(fdp.datasets[0])}"):
         consumers = [in_a_thread(harvest.fetch) for _ in range(2)]
         until(lambda: not connection.llen(key) and waits_for_a_lock(2))
     for thread in consumers:
         thread.join(PATIENCE)
+    cron()
+    harvest.fetch_all()
     job = harvest.finish(job_id)
-    assert (job.stats["added"], job.stats["errored"]) == (2, 1)
-    assert len(harvest.current()) == 2
-    assert harvest.run().stats["added"] == 1
+    assert (job.stats["added"], job.stats["errored"], len(job.errors)) == (1, 2, 2)
+    assert len(harvest.current()) == 1
+    assert harvest.run().stats["added"] == 2
 
 
-def test_a_page_whose_first_record_kills_its_consumers(fdp: FdpServer, harvest: Harvest) -> None:
-    """The queue gives up that record after five attempts, but not the others."""
+@pytest.mark.parametrize("in_queue", [True, False], ids=["consumers", "harvest_here"])
+@pytest.mark.parametrize(("position", "most"), [(0, 3), (1, 4)], ids=["first", "second"])
+def test_a_record_that_ends_its_processes(
+    stumbling: StumblingPlugin, harvest: Harvest, position: int, most: int, in_queue: bool
+) -> None:
+    """It costs its own import only, and says so after three times, whatever its place in the page."""
     job_id = harvest.start()
     harvest.gather()
-    row = harvest_model.HarvestObject.__table__
-    model.Session.execute(sa.update(row).where(row.c.state == "WAITING").values(retry_times=4))
-    model.Session.commit()
-    harvest.fetch()
-    assert harvest.current() == []
-    call_action("harvest_jobs_run")
-    harvest.fetch()
+    deadly = harvest_order(job_id)[position].replace("-", " ").capitalize()
+    ends = []
+
+    def end() -> None:
+        ends.append(1)
+        stumbling.during[deadly] = end
+        raise SystemExit
+
+    stumbling.during[deadly] = end
+    model.Session.remove()
+    while call_action("harvest_job_show", id=job_id)["status"] == "Running":
+        with contextlib.suppress(SystemExit):
+            if in_queue:
+                harvest.fetch()
+            else:
+                harvest_here(harvest.source["id"])
+        age_messages()
+        cron()
+    assert len(ends) == most
+    stumbling.during.clear()
     job = harvest.finish(job_id)
     assert len(harvest.current()) == len(harvest.datasets()) == 2
     assert (job.stats["added"], job.stats["errored"]) == (2, 1)
     (error,) = job.errors
-    assert "ended its consumer five times" in error
-    assert harvest.run().stats["added"] == 1
+    assert "ended its consumer three times" in error
+    again = harvest.run()
+    assert (again.stats["added"], again.errors) == (1, [])

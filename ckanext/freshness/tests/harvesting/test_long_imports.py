@@ -21,7 +21,6 @@ from ckanext.freshness.tests.harvesting.conftest import TITLES, Harvest, add_sou
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.harvesting.test_killed import (
     PATIENCE,
-    harvest_order,
     in_a_thread,
     waits_for_a_lock,
 )
@@ -141,30 +140,9 @@ def test_nothing_waits_for_a_long_import(
     assert done == [True] * 6
     objects = model.Session.query(HarvestObject).filter_by(harvest_source_id=one.source["id"])
     assert {(each.report_status, each.retry_times) for each in objects if each.current} == {
-        ("updated", 0)
+        ("updated", 0),
+        ("updated", 1),
     }
-
-
-def test_a_lead_is_given_up_while_a_follower_is_imported(
-    stumbling: StumblingPlugin, harvest: Harvest
-) -> None:
-    """The queue gives it up if another consumer takes its message for the fifth time."""
-    job_id = harvest.start()
-    harvest.gather()
-    follower = harvest_order(job_id)[1].replace("-", " ").capitalize()
-    done = []
-
-    def give_up() -> None:
-        state = "UPDATE harvest_object SET state = 'ERROR' WHERE state = 'IMPORT'"
-        model.Session.execute(sa.text(state))
-        model.Session.commit()
-        call_action("harvest_jobs_run")
-
-    stumbling.during[follower] = lambda: done.append(ends(give_up))
-    harvest.fetch()
-    assert done == [True]
-    harvest.finish(job_id)
-    assert len(harvest.current()) == len(TITLES)
 
 
 def test_warnings_stay_if_the_next_record_fails(stumbling: StumblingPlugin, fdp: FdpServer) -> None:

@@ -35,7 +35,6 @@ from ckanext.freshness.tests.harvesting.test_away import cron, recover, stored_i
 from ckanext.freshness.tests.harvesting.throwing import Unforeseen, throwing
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
-from ckanext.harvest import queue
 
 ROUNDS = 10
 """After so many errors, a job in which nothing fails shows what they have left undone."""
@@ -81,11 +80,8 @@ class Site:
 
     def finish(self) -> None:
         """Do what cron and the consumers do until nothing is left to do."""
-        for _ in range(3):
-            cron()
-            if not queue.get_connection().llen(queue.get_fetch_routing_key()):
-                break
-            self.harvest.fetch()
+        cron()
+        self.harvest.fetch_all()
 
     def page(self, job_id: str) -> str:
         """Return the text of a job's page."""

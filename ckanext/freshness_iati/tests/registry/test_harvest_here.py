@@ -97,7 +97,7 @@ def test_what_a_killed_process_left_is_done_by(
     if by == "consumers":
         call_action("harvest_jobs_run", {"user": sysadmin()})
         harvest.gather()
-        harvest.fetch()
+        harvest.fetch_all()
     else:
         assert harvest_here(harvest.source["id"]) == job
     assert not harvest.finish(job).errors
