@@ -336,17 +336,17 @@ BEGINNING = timedelta(seconds=30)
 """A consumer that took a job holds its lock within this time."""
 GATHER_RESENT = timedelta(hours=2)
 """ckanext-harvest sends a message to gather again that was taken and not completed for this long."""
-PAGE_TIME = timedelta(seconds=90)
+FETCH_RESENT = timedelta(minutes=3)
+"""The same of a message to import a page. Its consumer is dead: see the two limits below."""
+PAGE_TIME = timedelta(seconds=50)
 """A consumer begins no other record of a page after this time."""
-RECORD_TIME = timedelta(minutes=4)
+RECORD_TIME = timedelta(minutes=2)
 """The import of a record is ended after this time.
 
 A dataset with as many parts as are allowed takes half a minute.
 """
-STILL = PAGE_TIME + RECORD_TIME + timedelta(seconds=30)
-"""A consumer without progress for this long is dead: a page tells of progress at its end, when Solr has it."""
 CRON = timedelta(minutes=20)
-"""``ckan harvester run``, called every few minutes, marks a complete job as finished within this time."""
+"""``ckan harvester run``, called every few minutes, sends what waits and ends complete jobs in this time."""
 
 _IMPORT = (
     OBJECT.c.fetch_started,
@@ -364,4 +364,4 @@ def is_importing(now: datetime) -> bool:
             OBJECT.c.harvest_job_id.in_(running)
         )
     ).scalar()
-    return last is not None and utc(now) - last <= STILL
+    return last is not None and utc(now) - last <= FETCH_RESENT

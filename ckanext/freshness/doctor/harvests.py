@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from importlib.metadata import distribution
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import background_worker_names, model
 from ..ckan_adapter.harvest import (
     CRON,
+    FETCH_RESENT,
     GATHER_RESENT,
     QUEUE_TYPE,
     harvest_queue_connection,
@@ -65,7 +66,7 @@ def consumers(now: datetime) -> Iterator[SiteFinding]:
         )
 
 
-_RESENT_AFTER = {"gather": GATHER_RESENT, "fetch": timedelta(minutes=3)}
+_RESENT_AFTER = {"gather": GATHER_RESENT, "fetch": FETCH_RESENT}
 """Time after which ckanext-harvest sends a message again that was taken and not completed."""
 
 

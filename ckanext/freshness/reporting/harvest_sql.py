@@ -62,7 +62,6 @@ CROSS JOIN LATERAL (
         count(*) FILTER (WHERE report_status = 'not modified') AS other_unchanged,
         count(*) FILTER (WHERE state = 'ERROR') AS "errored",
         count(*) FILTER (WHERE state NOT IN ('COMPLETE', 'ERROR')) AS "waiting",
-        count(*) FILTER (WHERE state IN ('FETCH', 'IMPORT')) AS "taken",
         max(greatest(gathered, fetch_started, fetch_finished, import_started, import_finished)) AS progress
     FROM harvest_object WHERE harvest_job_id = j.id
 ) c

@@ -17,7 +17,7 @@ import ckan.plugins.toolkit as tk
 
 from ..aging.messages import N_, NN_
 from ..ckan_adapter.database import is_held
-from ..ckan_adapter.harvest import BEGINNING, CRON, GATHER_RESENT, STILL, is_importing
+from ..ckan_adapter.harvest import BEGINNING, CRON, GATHER_RESENT, is_importing
 from ..dates import aware, utc, utc_now, utc_text
 from ..harvesting.holds import gather_lock
 from ..harvesting.messages import MessageCode, code_of, from_column
@@ -176,10 +176,8 @@ def _progress(row: Mapping[str, Any], now: datetime) -> Row | None:
         is_idle = utc(now) - last > limit and not is_held(gather_lock(row["id"]))
     else:
         last = max(gathered, row["progress"] or gathered)
-        is_idle = utc(now) - last > (STILL if row["waiting"] else CRON)
-        if is_idle and row["waiting"] and not row["taken"]:
-            # While a consumer imports other records, those of this job wait for their turn.
-            is_idle = not is_importing(now)
+        # While a consumer imports other records, those of this job wait for their turn.
+        is_idle = utc(now) - last > CRON and not (row["waiting"] and is_importing(now))
     return {
         "is_gathered": gathered is not None,
         "waiting": row["waiting"],

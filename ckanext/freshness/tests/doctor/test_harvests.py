@@ -154,7 +154,7 @@ def test_a_job_that_no_queue_knows(harvest: Harvest) -> None:
 
 @pytest.mark.parametrize(
     ("state", "minutes", "stuck"),
-    [("WAITING", 4, False), ("WAITING", 6, True), ("IMPORT", 6, True), ("PAGE", 6, True)],
+    [("WAITING", 19, False), ("WAITING", 21, True), ("IMPORT", 21, True), ("PAGE", 21, True)],
 )
 def test_records_that_are_not_imported(
     fdp: FdpServer, state: str, minutes: int, stuck: bool
