@@ -69,7 +69,7 @@ class ContainerReader:
         instead = self._instead(url, outline)
         if is_root and instead:
             words = (
-                f"it describes {instead}: nothing is read from it. If the catalog has moved, correct the "
+                f"it describes {instead}: nothing is read from it. If that has moved, correct the "
                 "source's URL"
             )
             reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
@@ -127,13 +127,18 @@ class ContainerReader:
         return found
 
     def _instead(self, url: str, outline: DocumentOutline) -> str:
-        """Return the catalogs now and before, for people, if a URL leads to another one than in an earlier job.
+        """Return what a URL leads to now and before, for people, if that is another container than before.
 
-        Servers redirect lost catalogs to the root or to other catalogs.
+        Servers redirect lost catalogs to the root or to other catalogs, and sometimes the root to a catalog.
         """
         now = outline.subject or url
-        before = json.loads(self.reader.memory.recall(list_key(url), "list") or '""')
-        is_itself = url != self.root and loose_spelling(now) == loose_spelling(url)
+        remembered = self.reader.memory.recall(list_key(url), "list")
+        before = json.loads(remembered or '""')
+        is_same = loose_spelling(now) == loose_spelling(url)
+        if url == self.root and remembered is not None and not before and not is_same:
+            is_part = any(now == record.catalog_url for record in self.known)
+            return f"{display_url(now)} instead of the FAIR Data Point" if is_part else ""
+        is_itself = url != self.root and is_same
         if not before or is_itself or last_segment(before) == last_segment(now):
             return ""
         return f"{display_url(now)} instead of the catalog {display_url(before)}"

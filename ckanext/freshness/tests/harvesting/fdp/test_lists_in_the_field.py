@@ -41,6 +41,18 @@ def test_a_catalog_as_source_that_answers_with_another_container(fdp: FdpServer,
     assert set(site.packages) == urls(fdp, *datasets[:2])
 
 
+def test_a_server_as_source_that_redirects_to_one_of_its_catalogs(fdp: FdpServer) -> None:
+    """The source is not taken for that catalog from then on."""
+    site, (catalog, _), _ = harvested(fdp, 12, 2)
+    fdp.faults["/"] = faults.Redirect(catalog.path)
+    job = site.job()
+    (error,) = job.container_errors
+    assert error.startswith(f"{fdp.url}: it describes {fdp.iri_of(catalog)} instead of the FAIR ")
+    assert (job.kinds, job.brake) == ({}, None)
+    fdp.faults.clear()
+    unchanged(site)
+
+
 def turtle(fdp: FdpServer, text: str) -> Answer:
     prefixes = (
         "@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> ."
