@@ -163,7 +163,8 @@ INSERT INTO freshness_dataset (package_id, status, frequency_days, last_modified
 SELECT id, 'fresh', 30, now() - n % 40 * interval '1 day', now() + (30 - n % 40) * interval '1 day', false
 FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM package WHERE type = 'dataset') p"""
 _CHECKED = """
-UPDATE freshness_check c SET etag = '"v1"', hash = 'sha256:0', hashed_at = visited, checked_at = visited,
+UPDATE freshness_check c SET known = '{"etag": "\\"v1\\"", "hash": "sha256:0"}',
+    hashed_at = visited, checked_at = visited,
     tried_at = visited, succeeded_at = visited, seen_changes = n % 3, watched_days = 60
 FROM (SELECT resource_id, n, now() - (1 + n % 30) * interval '1 day' AS visited
     FROM (SELECT resource_id, row_number() OVER (ORDER BY resource_id) AS n FROM freshness_check) r) v

@@ -31,8 +31,8 @@ from .checkers import is_checked_elsewhere
 from .decisions import EARLIER_HASHES, KnownContent, ResourceToCheck
 from .fields import OURS
 from .learned import rate
-from .outlines import Outline
 from .selection import Candidate, Chosen, History
+from .stored_values import read
 
 _STREAM_BATCH = 5000
 """Rows that :func:`stream` reads at a time."""
@@ -216,7 +216,7 @@ def resources_to_check(
                 resource_id=row.id,
                 package_id=row.package_id,
                 url=row.url,
-                memory=_known(row),
+                memory=read(KnownContent, row.known),
                 last_change=aware(row.last_change),
                 fresh_after=fresh_after(row.frequency_days),
                 hash_anyway=row.id in rotation,
@@ -229,13 +229,6 @@ def resources_to_check(
                 is_new=is_new,
                 is_touched=is_touched,
             )
-
-
-def _known(row: Any) -> KnownContent:
-    known = KnownContent(**{name: getattr(row, name) for name in KnownContent._fields})
-    return known._replace(
-        earlier=tuple(row.earlier), outline=Outline(*row.outline) if row.outline else None
-    )
 
 
 def remember_dates(
@@ -293,9 +286,13 @@ WHERE d.id IS NOT NULL AND (c.resource_id IS NULL OR d.known_id IS NOT NULL)"""
 
 _KEPT = {
     *("resource_id", "package_id", "url", "host", "first_seen", "wrote", "seen_modified"),
-    *("url_before", "earlier"),
+    *("url_before", "known"),
 }
-_ANEW = [one.name for one in ResourceCheck.__table__.columns if one.name not in _KEPT]
+_ANEW = [
+    one.name
+    for one in ResourceCheck.__table__.columns
+    if one.name not in _KEPT and one.computed is None
+]
 """The columns that are reset if the URL changes."""
 
 # The date of a new resource is not a change, even if the run that adds the row is interrupted.
@@ -308,9 +305,11 @@ SELECT n.*, :now FROM unnest(
 ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id, url = excluded.url,
     host = excluded.host,
     url_before = coalesce(nullif(freshness_check.url, excluded.url), freshness_check.url_before),
-    earlier = (array_remove(
-        array_prepend(freshness_check.hash, freshness_check.earlier), NULL
-    ))[1:{EARLIER_HASHES}],
+    known = jsonb_build_object('earlier', jsonb_path_query_array(
+        jsonb_path_query_array(freshness_check.known, '$.hash')
+            || coalesce(freshness_check.known -> 'earlier', '[]'),
+        '$[0 to {EARLIER_HASHES - 1}]'
+    )),
     wrote = jsonb_strip_nulls(jsonb_build_object(
         'old_last_modified',
         coalesce(freshness_check.wrote -> 'last_modified', freshness_check.wrote -> 'old_last_modified'),
@@ -344,7 +343,7 @@ _CANDIDATE = {
     "succeeded_at": "c.succeeded_at",
     "failures": "c.failures",
     "failing_since": "c.failing_since",
-    "unconfirmed": "c.unconfirmed IS NOT NULL",
+    "unconfirmed": "c.known ->> 'unconfirmed' IS NOT NULL",
     "is_new": "c.first_seen >= :now",
     "is_touched": _IS_TOUCHED,
     "failed_at": "c.failed_at",
@@ -384,9 +383,7 @@ _TO_CHECK = f"""
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     r.url = e.access_url AND coalesce(e.download_url, '') = '' AS may_be_landing_page,
-    {", ".join(f"c.{name}" for name in KnownContent._fields)},
-    c.shape IS NOT NULL AS has_shape,
-    c.seen_changes, c.watched_days, d.frequency_days, (
+    c.known, c.shape IS NOT NULL AS has_shape, d.frequency_days, (
         SELECT max(e.happened_at) FROM freshness_evidence e
         WHERE e.package_id = c.package_id AND e.resource_id = c.resource_id AND (
             e.evidence IN ('upload', 'harvest', 'http header', 'hash')

@@ -21,6 +21,7 @@ dates that a server makes for each answer.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from http import HTTPStatus
@@ -109,8 +110,9 @@ class Digest(NamedTuple):
         return _value(self.content) in others or self.raw in others
 
 
-class KnownContent(NamedTuple):
-    """The stored facts about the file at a resource's URL: columns of ``freshness_check``.
+@dataclass(frozen=True, slots=True)
+class KnownContent:
+    """The stored facts about the file at a resource's URL: the column ``known`` of ``freshness_check``.
 
     They are reset if the URL changes, but for the hashes, by which a file is known that has only moved.
     """
@@ -337,7 +339,8 @@ def _error(memory: KnownContent) -> Decision:
 
 def _unread(memory: KnownContent, headers: AnswerHeaders, modified: datetime) -> Decision:
     """Let a newer date count for a file that is not read."""
-    unread = memory._replace(
+    unread = replace(
+        memory,
         etag=headers.etag,
         last_modified=headers.last_modified_text,
         outdated=True,
@@ -370,7 +373,7 @@ def after_headers(
     if cannot_tell(headers):
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if headers.status == 304:
-        return Decision(NextRequest.END, memory._replace(unconfirmed=None), Outcome.NOT_MODIFIED)
+        return Decision(NextRequest.END, replace(memory, unconfirmed=None), Outcome.NOT_MODIFIED)
     if status_means(headers.status) is Meaning.FAILED or headers.partial:
         return _error(memory)
     modified = None if memory.dates_lie else believed(headers, now)
@@ -437,7 +440,7 @@ def after_hash(
     is_moved = memory.hash is None and digest.content in memory.earlier
     if is_moved and modified is not None:
         # It has the date of the move.
-        seen = seen._replace(dates_lie=True)
+        seen = replace(seen, dates_lie=True)
     if seen.dates_lie:
         modified = None
     if is_moved:
@@ -446,7 +449,7 @@ def after_hash(
         outcome = Outcome.FIRST_HASH
         if digest.is_unopened:
             # Perhaps it can be opened at the next check: ask for it without conditions.
-            seen = seen._replace(etag=None, last_modified=None)
+            seen = replace(seen, etag=None, last_modified=None)
     elif is_same:
         outcome = Outcome.SAME_HASH
     elif digest.content in memory.earlier:
@@ -467,7 +470,7 @@ def after_confirmation(
 
     :param headers: of the second download, so that the stored validators belong to the stored hash
     """
-    memory = memory._replace(unconfirmed=None)
+    memory = replace(memory, unconfirmed=None)
     if second.equals(first.raw, _value(first.content)):
         opened = first if second.is_unopened else second
         return Decision(NextRequest.END, _seen(memory, headers, opened), Outcome.CHANGED, modified)
@@ -475,7 +478,7 @@ def after_confirmation(
         # Unchanged after all: several servers behind one name, or a temporary fault.
         return Decision(NextRequest.END, memory, Outcome.SAME_HASH, modified)
     if first.is_unopened is not second.is_unopened:
-        unconfirmed = memory._replace(unconfirmed=first.content)
+        unconfirmed = replace(memory, unconfirmed=first.content)
         return Decision(NextRequest.END, unconfirmed, Outcome.UNCONFIRMED, modified)
     return Decision(NextRequest.END, memory, Outcome.API, modified)
 
@@ -489,7 +492,7 @@ def without_confirmation(
     """
     if first.content == memory.unconfirmed:
         return Decision(NextRequest.END, _seen(memory, headers, first), Outcome.CHANGED, modified)
-    unconfirmed = memory._replace(unconfirmed=first.content)
+    unconfirmed = replace(memory, unconfirmed=first.content)
     return Decision(NextRequest.END, unconfirmed, Outcome.UNCONFIRMED, modified)
 
 

@@ -9,7 +9,7 @@ each resource gets a result of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -493,7 +493,8 @@ def _with_kind(
     last = step.memory.outline
     if last is None or (isinstance(body, HashedBody) and step.outcome is not Outcome.SAME_HASH):
         last = outline(body.first, body.size)
-    memory = step.memory._replace(
+    memory = replace(
+        step.memory,
         outline=last,
         promised=None if mismatch is None else mismatch.promised,
         found=None if mismatch is None else mismatch.found.value,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -15,9 +14,9 @@ from ..ckan_adapter.database import lock_checks_shared
 from ..ckan_adapter.packages import lock_packages
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason
-from ..web.headers import storable
 from . import data_changes
-from .decisions import CheckResult, KnownContent, Outcome
+from .decisions import CheckResult, Outcome
+from .stored_values import as_json
 
 ATTEMPTS = 5
 """Number of checks that are stored of a resource."""
@@ -89,7 +88,7 @@ def write(results: Sequence[CheckResult], run_start: datetime) -> list[tuple[Che
     lock_packages({result.resource.package_id for result in by_id.values()})
     lock_checks_shared(model.Session)
     values = {
-        "rows": json.dumps([_row(result) for result in by_id.values()]),
+        "rows": as_json([_row(result) for result in by_id.values()]),
         "run_start": utc(run_start),
     }
     rows = model.Session.execute(sa.text(_WRITE), values).all()
@@ -103,7 +102,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "resource_id": resource.resource_id,
         "url": resource.url,
         **_EFFECT_COLUMNS[result.outcome],
-        "known": _storable(result.memory._asdict()),
+        "known": result.memory,
         "checked": attempt.reason not in _NOT_ASKED,
         "failed": result.counts_as_failure,
         "changes": data_changes.evidence_of(result) is not None or None,
@@ -116,13 +115,13 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "moved_to": result.moved_to,
         "change_seen": _change_seen(result),
     }
-    return _storable(row)
+    return _without_empty(row)
 
 
 def _stored_attempt(result: CheckResult) -> dict[str, Any]:
     """Return a check as an entry of ``attempts``."""
     attempt = result.attempt
-    return _storable(
+    return _without_empty(
         {
             "at": utc_text(attempt.at),
             "method": "GET",
@@ -141,12 +140,8 @@ def _stored_attempt(result: CheckResult) -> dict[str, Any]:
     )
 
 
-def _storable(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: storable(value) if isinstance(value, str) else value
-        for name, value in values.items()
-        if value is not None
-    }
+def _without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 _UNCHANGED = frozenset({Outcome.NOT_MODIFIED, Outcome.SAME_HASH, Outcome.REPEAT_HASH})
@@ -180,7 +175,7 @@ _WATCHED = f"""CASE WHEN f.change_seen IS NOT NULL THEN
 
 _WRITE = f"""
 UPDATE freshness_check c SET
-    {", ".join(f"{name} = k.{name}" for name in KnownContent._fields)},
+    known = jsonb_strip_nulls(f.known),
     hashed_at = CASE WHEN f.hashed THEN f.at ELSE c.hashed_at END,
     checked_at = CASE WHEN f.checked THEN :run_start ELSE c.checked_at END,
     tried_at = coalesce(f.at, c.tried_at),
@@ -204,7 +199,6 @@ UPDATE freshness_check c SET
     moved_to = CASE WHEN f.found AND NOT f.failed THEN f.moved_to ELSE c.moved_to END,
     attempts = jsonb_path_query_array(f.attempt || c.attempts, '$[0 to {ATTEMPTS - 1}]')
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f ({_COLUMNS})
-CROSS JOIN LATERAL jsonb_populate_record(NULL::freshness_check, f.known) k
 JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
 JOIN freshness_check before ON before.resource_id = f.resource_id
 WHERE c.resource_id = f.resource_id AND c.url = f.url

@@ -15,6 +15,8 @@ from .. import settings
 from ..aging import frequency
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import status_at
+from ..checking.decisions import KnownContent
+from ..checking.stored_values import read
 from ..ckan_adapter.core import REVIEW_KEY, is_member, may, model, same_user
 from ..ckan_adapter.packages import lock_packages
 from ..dates import EARLIEST, exact_text, stated_date, utc, utc_now, utc_text
@@ -393,22 +395,23 @@ def freshness_resource_history(
     row = model.Session.query(ResourceCheck).get(resource_id)
     # The facts about another URL than the present one do not count.
     known: Any = row if row is not None and row.url == resource.url else ResourceCheck()
+    file = read(KnownContent, known.known or {})
     return {
         "id": resource.id,
         "package_id": resource.package_id,
         "url": display_link(resource.url or ""),
         "broken": bool(known.failures) and links.is_broken(known, settings.broken_rule()),
-        "unconfirmed": known.unconfirmed is not None,
+        "unconfirmed": file.unconfirmed is not None,
         **links.mismatch(known, resource.format, resource.mimetype),
         "failures": known.failures or 0,
-        **{name: getattr(known, name) for name in _TEXTS},
+        "undetermined": known.undetermined,
+        **{name: getattr(file, name) for name in ("hash", "etag", "last_modified")},
         **{name: utc_text(getattr(known, name)) for name in _MOMENTS},
         "attempts": known.attempts or [],
         "evidence": _evidence(resource_id),
     }
 
 
-_TEXTS = ("undetermined", "hash", "etag", "last_modified")
 _MOMENTS = ("failing_since", "failed_at", "tried_at", "succeeded_at", "hashed_at", "changed_at")
 
 

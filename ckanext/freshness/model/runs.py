@@ -10,13 +10,14 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Computed,
     DateTime,
     Index,
     Integer,
     UnicodeText,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
+from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, JSONB
 
 DECLARED = "left(coalesce(nullif(trim(r.format), ''), trim(r.mimetype)), 100)"
 """The format that a resource ``r`` promises now, in SQL. A stored mismatch counts only while ``promised`` is
@@ -98,47 +99,17 @@ class ResourceCheck(tk.BaseModel):
     first_seen = Column(
         DateTime, nullable=False, doc="start of the first run that knew the resource"
     )
-    etag = Column(UnicodeText, doc="ETag to be sent back; empty if the server gave none")
-    last_modified = Column(UnicodeText, doc="Last-Modified to be sent back, as the server wrote it")
-    hash = Column(
-        UnicodeText,
-        doc="hash of the last confirmed content, after its detector's name: sha256:...",
-    )
-    raw = Column(
-        UnicodeText, doc="SHA-256 of its bytes, hexadecimal; empty if the hash is of the bytes"
-    )
-    earlier: Column[list[str]] = Column(
-        ARRAY(UnicodeText),
+    known = Column(
+        JSONB,
         nullable=False,
         server_default="{}",
-        doc="hashes of earlier content, newest first",
+        doc="what is known of the file, a KnownContent of checking/decisions.py without empty fields",
     )
-    outdated = Column(
-        Boolean,
-        nullable=False,
-        server_default="false",
-        doc="the hash is older than ETag and Last-Modified",
-    )
-    outline = Column(
-        JSONB,
-        doc="last good file: size, number of columns, and its first keys, columns or root element",
-    )
+    hash = Column(UnicodeText, Computed("known ->> 'hash'", persisted=True), doc="part of known")
     promised = Column(
-        UnicodeText,
-        doc="format of the resource if the last file was of another kind; empty if it fitted",
+        UnicodeText, Computed("known ->> 'promised'", persisted=True), doc="part of known"
     )
-    found = Column(UnicodeText, doc="kind of that file; empty if it fitted")
-    unconfirmed = Column(
-        UnicodeText,
-        doc="a new hash that could not be confirmed, so that the next run checks again; else empty",
-    )
-    dates_lie = Column(
-        Boolean,
-        doc=(
-            "whether Last-Modified moved while the contents stayed; false: it moved with them; empty: "
-            "neither was seen"
-        ),
-    )
+    found = Column(UnicodeText, Computed("known ->> 'found'", persisted=True), doc="part of known")
     hashed_at = Column(DateTime, doc="when the file was last read and hashed")
     checked_at = Column(
         DateTime, doc="start of the run of the last check, from which intervals count"

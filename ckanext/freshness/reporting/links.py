@@ -173,7 +173,7 @@ def _never_checked(row: Any, rules: SelectionRules) -> str | None:
 
 _CHECK = """SELECT k.tried_at, k.failures, k.failing_since, k.failed_at, k.succeeded_at,
         greatest(k.changed_at, k.change_seen_at) AS changed_at, k.undetermined, k.attempts,
-        k.promised, k.found, k.dates_lie
+        k.promised, k.found, k.known -> 'dates_lie' AS dates_lie
     FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""
 
 # CKAN gives a resource that was written without its id a new one. Its URL is the same. Looking for its own row
@@ -199,7 +199,7 @@ LIMIT :most"""
 
 
 _ELSEWHERE = """(SELECT o.tried_at, o.failures, o.failing_since, o.failed_at, o.succeeded_at, o.changed_at,
-        CAST(NULL AS text), o.attempts, CAST(NULL AS text), CAST(NULL AS text), CAST(NULL AS boolean)
+        CAST(NULL AS text), o.attempts, CAST(NULL AS text), CAST(NULL AS text), CAST(NULL AS jsonb)
     FROM ({links}) o WHERE o.resource_id = r.id AND o.tried_at IS NOT NULL)
     UNION ALL"""
 _OF_DATASETS = "r.package_id = ANY(:ids)"

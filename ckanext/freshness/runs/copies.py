@@ -340,7 +340,7 @@ _IS_OF_SOURCES = """EXISTS (
 _WANTED = """
 SELECT r.id, (
     c.key IS NOT NULL AND c.stored_at >= coalesce(k.changed_at, '-infinity')
-    AND NOT coalesce(k.outdated, false)
+    AND k.known ->> 'outdated' IS DISTINCT FROM 'true'
 ) AS has_copy
 FROM resource r JOIN package p ON p.id = r.package_id
 LEFT JOIN "group" g ON g.id = p.owner_org

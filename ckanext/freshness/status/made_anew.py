@@ -50,7 +50,7 @@ SELECT coalesce(r.package_id, k.package_id) AS package_id, coalesce(r.id, k.reso
     r.url, k.url AS known_url, r.name, r.format, r.extras
 FROM (SELECT * FROM resource WHERE package_id = ANY(:ids)) r
 FULL JOIN (SELECT * FROM freshness_resource WHERE package_id = ANY(:ids)) k ON k.resource_id = r.id
-ORDER BY r.position, k.resource_id""")
+ORDER BY r.position, r.id, k.resource_id""")
 _TAKE_OVER = """
 UPDATE {table} t SET resource_id = p.now
 FROM unnest(CAST(:former AS text[]), CAST(:now AS text[])) p (former, now)

@@ -109,7 +109,7 @@ def test_another_url_is_another_thing() -> None:
     anew, new = known(), known(resource_id="r-new")
     kept = {
         *("resource_id", "package_id", "url", "host", "first_seen", "wrote", "seen_modified"),
-        *("url_before", "earlier"),
+        *("url_before", "known"),
     }
     assert {key: value for key, value in anew.items() if key not in kept} == {
         key: value for key, value in new.items() if key not in kept
@@ -118,7 +118,7 @@ def test_another_url_is_another_thing() -> None:
     assert anew["first_seen"] == NOW.replace(tzinfo=None)
     assert (anew["url_before"], new["url_before"]) == (URL, None)
     # The same file may have moved.
-    assert (anew["hash"], anew["earlier"], new["earlier"]) == (None, [HASH], [])
+    assert (anew["hash"], anew["known"], new["known"]) == (None, {"earlier": [HASH]}, {})
     sql("UPDATE freshness_check SET package_id = 'new' WHERE resource_id = 'r'")
     check_rows.sync(NOW, TYPES)
     assert known()["url_before"] == URL

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -40,10 +42,10 @@ BEFORE = KnownContent(None, "Mon", "sha256:a")
         (BEFORE, None, "Tue", "sha256:b", False),
         (BEFORE, '"new"', "Mon", "sha256:b", False),
         (BEFORE, None, None, "sha256:b", False),
-        (BEFORE._replace(etag='"e"', last_modified=None), '"e"', None, "sha256:b", True),
+        (replace(BEFORE, etag='"e"', last_modified=None), '"e"', None, "sha256:b", True),
         (BEFORE, None, "Mon", "sha256:a", None),
         (BEFORE, None, "Mon", "xlsx:x", None),
-        (BEFORE._replace(outdated=True), None, "Mon", "sha256:b", None),
+        (replace(BEFORE, outdated=True), None, "Mon", "sha256:b", None),
     ],
 )
 def test_hidden_changes(

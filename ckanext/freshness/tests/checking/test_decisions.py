@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -80,8 +81,8 @@ def first_step(
     [
         (SEEN, False, ('"1"', "Mon")),
         (SEEN, True, (None, None)),
-        (SEEN._replace(etag=None), False, (None, "Mon")),
-        (SEEN._replace(outdated=True), False, ('"1"', "Mon")),
+        (replace(SEEN, etag=None), False, (None, "Mon")),
+        (replace(SEEN, outdated=True), False, ('"1"', "Mon")),
         (KnownContent(), False, (None, None)),
         # Validators of bytes that nobody has hashed prove nothing.
         (KnownContent('"1"', "Mon"), False, (None, None)),
@@ -189,7 +190,7 @@ def test_the_date_of_an_empty_file_ends_no_check() -> None:
         (SEEN, A, Outcome.SAME_HASH, (C,)),
         (SEEN, C, Outcome.REPEAT_HASH, (A,)),
         # What came with a date that ended an earlier visit is no second change.
-        (SEEN._replace(outdated=True), B, Outcome.FIRST_HASH, (A, C)),
+        (replace(SEEN, outdated=True), B, Outcome.FIRST_HASH, (A, C)),
     ],
 )
 def test_a_hash_that_ends_a_visit(
@@ -272,12 +273,13 @@ def test_kinds_and_rules_that_change(
 def test_a_file_that_was_opened_is_known_by_its_content() -> None:
     """A night on which the sandbox is too slow costs no knowledge."""
     memory = stored(ZIP, "rz")
-    assert after_hash(memory, OK, CLOSED, None).memory == memory._replace(
-        etag='"2"', last_modified="Tue", dates_lie=True
+    assert after_hash(memory, OK, CLOSED, None).memory == replace(
+        memory, etag='"2"', last_modified="Tue", dates_lie=True
     )
     closed = after_hash(memory, OK, CLOSED_ANEW, None).memory
     assert conditions(closed, hash_anyway=False) == (None, None)
-    assert after_hash(stored("unopened:rz"), OK, ZIPPED, None).memory[2:4] == (ZIP, "rz")
+    opened = after_hash(stored("unopened:rz"), OK, ZIPPED, None).memory
+    assert (opened.hash, opened.raw) == (ZIP, "rz")
 
 
 @pytest.mark.parametrize(
@@ -310,17 +312,17 @@ def test_what_confirms_another_kind(
         (SEEN, "Mon", A, None),
         (SEEN, None, A, None),
         # The hash is that of the file before its date moved.
-        (SEEN._replace(outdated=True), "Mon", A, True),
-        (SEEN._replace(outdated=True), "Tue", B, None),
-        (SEEN._replace(last_modified=None), "Tue", A, None),
+        (replace(SEEN, outdated=True), "Mon", A, True),
+        (replace(SEEN, outdated=True), "Tue", B, None),
+        (replace(SEEN, last_modified=None), "Tue", A, None),
         # The first file, and hashes that cannot be compared
         (KnownContent(), "Tue", A, None),
-        (SEEN._replace(hash="gone:a"), "Tue", "sha256:x", None),
+        (replace(SEEN, hash="gone:a"), "Tue", "sha256:x", None),
         # Who was honest may begin to lie. Who lied once is not believed again.
         (SEEN, "Tue", C, False),
-        (SEEN._replace(dates_lie=False), "Tue", A, True),
-        (SEEN._replace(dates_lie=True), "Mon", A, True),
-        (SEEN._replace(dates_lie=True), "Tue", C, True),
+        (replace(SEEN, dates_lie=False), "Tue", A, True),
+        (replace(SEEN, dates_lie=True), "Mon", A, True),
+        (replace(SEEN, dates_lie=True), "Tue", C, True),
     ],
 )
 def test_what_a_hash_says_of_the_dates(
@@ -353,14 +355,14 @@ def test_the_file_of_the_url_before_is_no_news(
 def test_a_date_that_lied_is_no_evidence() -> None:
     headers = AnswerHeaders(200, None, "Tue", NOW - 2 * DAY, NOW)
     assert first_step(SEEN, headers).outcome is Outcome.HEADER
-    liar = SEEN._replace(dates_lie=True)
+    liar = replace(SEEN, dates_lie=True)
     assert first_step(liar, headers) == Decision(NextRequest.HASH, liar)
 
 
 @pytest.mark.parametrize(("lie", "reads"), [(None, True), (True, True), (False, False)])
 def test_dates_are_verified_once(lie: bool | None, reads: bool) -> None:
     headers = AnswerHeaders(200, None, "Tue", NOW - 2 * DAY, NOW)
-    step = first_step(SEEN._replace(dates_lie=lie), headers, verifies=True)
+    step = first_step(replace(SEEN, dates_lie=lie), headers, verifies=True)
     assert (step.next is NextRequest.HASH) is reads
 
 
@@ -382,7 +384,7 @@ def test_a_304_that_names_another_file(
 
 
 def test_two_runs_that_read_the_same_confirm_each_other() -> None:
-    waiting = SEEN._replace(unconfirmed=B)
+    waiting = replace(SEEN, unconfirmed=B)
     assert without_confirmation(SEEN, OK, digest_of(B), NOW) == Decision(
         NextRequest.END, waiting, Outcome.UNCONFIRMED, NOW
     )
@@ -465,7 +467,7 @@ FAILURES = dict.fromkeys(NOT_THEIRS, CANNOT_TELL) | {
 @pytest.mark.parametrize("reason", FailureReason)
 def test_the_date_of_a_file_that_cannot_be_read_counts(reason: FailureReason) -> None:
     is_unread = reason in (FailureReason.TOO_LARGE, FailureReason.UNFINISHED)
-    memory = SEEN._replace(etag='"2"', last_modified="Tue", outdated=True)
+    memory = replace(SEEN, etag='"2"', last_modified="Tue", outdated=True)
     newer = Decision(NextRequest.END, memory, Outcome.HEADER, NOW)
     otherwise = FAILURES.get(reason, FAILED)
     assert after_failure(SEEN, reason, OK, modified=NOW) == (newer if is_unread else otherwise)
@@ -473,7 +475,7 @@ def test_the_date_of_a_file_that_cannot_be_read_counts(reason: FailureReason) ->
     same = OK._replace(last_modified_text="Mon")
     assert after_failure(SEEN, reason, same, modified=NOW) == otherwise
     # The first date counts, but shows no change.
-    step = after_failure(SEEN._replace(last_modified=None), reason, OK, modified=NOW)
+    step = after_failure(replace(SEEN, last_modified=None), reason, OK, modified=NOW)
     assert step.outcome is otherwise.outcome
     assert step.modified == (NOW if is_unread else None)
 

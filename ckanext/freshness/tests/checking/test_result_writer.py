@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from ckanext.freshness.checking import check_rows
 from ckanext.freshness.checking.decisions import Attempt, CheckResult, KnownContent, Outcome
-from ckanext.freshness.checking.outlines import Outline
 from ckanext.freshness.tests.checking.rows import HASH, finding
+from ckanext.freshness.tests.checking.stored import values
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
     BEFORE,
@@ -99,18 +100,18 @@ def test_where_a_file_has_moved_is_known_from_the_last_success() -> None:
         assert known()["moved_to"] == expected
 
 
-def test_memory_is_kept_as_the_finding_has_it() -> None:
-    one_resource()
-    memory = KnownContent('"2"', None, "members:c", "cafe", ("sha256:b", 'own:"{,\\} '), True)
-    memory = memory._replace(outline=Outline(7_000_000_000, 2, 'id\n"größe"'))
-    write(finding(memory=memory))
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(memory=values(KnownContent))
+def test_all_that_is_known_of_a_file_is_read_back(a_resource: None, memory: KnownContent) -> None:
+    assert write(finding(memory=memory))
     assert start().memory == memory
-    for lie in (True, False, None):
-        memory = memory._replace(unconfirmed="sha256:d", dates_lie=lie)
-        write(finding(memory=memory))
-        assert start().memory == memory
-    write(finding(memory=KnownContent()))
-    assert start().memory == KnownContent()
+    parts = {"hash": memory.hash, "promised": memory.promised, "found": memory.found}
+    assert known("hash, promised, found") == parts
+
+
+@pytest.fixture
+def a_resource(tables: None) -> None:
+    one_resource()
 
 
 @pytest.mark.parametrize("reason", FailureReason)
@@ -140,6 +141,8 @@ def test_the_last_five_attempts_are_kept() -> None:
         ('"é"', '"é"'),
         ('"\udce9"', '"\ufffd"'),
         ('"a\0b"', '"a\ufffdb"'),
+        ("\udcc3\udca9", "é"),
+        ("\ud800", "?"),
         ("\\u0000 \\ ' \" :x %s", "\\u0000 \\ ' \" :x %s"),
         ("\\.", "\\."),
     ],
@@ -148,8 +151,9 @@ def test_whatever_a_server_sends_can_be_kept(sent: str, kept: str) -> None:
     one_resource()
     attempt = Attempt(NOW, Outcome.SAME_HASH, 200, None, sent, 0, 0.0, sent, sent, sent)
     write(finding(memory=KnownContent(sent, sent, HASH), attempt=attempt))
-    row = known()
-    assert (row["etag"], row["last_modified"], row["attempts"][0]["words"]) == (kept, kept, kept)
+    memory = start().memory
+    assert (memory.etag, memory.last_modified) == (kept, kept)
+    assert known("attempts")["attempts"][0]["words"] == kept
 
 
 def test_a_finding_about_another_url_tells_nothing() -> None:

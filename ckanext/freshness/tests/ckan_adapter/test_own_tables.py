@@ -249,7 +249,7 @@ def test_a_background_worker_says_what_to_do(act: Callable[..., Any], state: str
         ("ALTER TABLE freshness_dataset ALTER COLUMN frequency_days TYPE bigint", False),
         ("ALTER TABLE freshness_dataset ALTER COLUMN evidence SET NOT NULL", False),
         ("ALTER TABLE freshness_dataset ALTER COLUMN judge_anew DROP DEFAULT", False),
-        ("ALTER TABLE freshness_check ALTER COLUMN earlier TYPE text USING ''", False),
+        ("ALTER TABLE freshness_check ALTER COLUMN ignored TYPE text", False),
         ("ALTER TABLE freshness_dataset DROP CONSTRAINT freshness_dataset_pkey", False),
         ("DROP INDEX ix_freshness_change_position", False),
         ("DROP TABLE freshness_unindexed", False),

@@ -63,8 +63,6 @@ def break_link(dataset: dict[str, Any], **known: Any) -> str:
             "url": resource["url"],
             "host": "data.example.org",
             "first_seen": now - timedelta(days=90),
-            "earlier": [],
-            "outdated": False,
             "failures": 5,
             "failing_since": now - timedelta(days=9),
             "failed_at": now - timedelta(hours=8),

@@ -61,8 +61,7 @@ def visited(dataset: dict[str, Any], **more: Any) -> None:
     """Add the row of a broken link, whose changes cannot be detected, for a dataset's resource."""
     known: dict[str, Any] = {
         "host": f"{dataset['name']}.example.org",
-        "promised": dataset["resources"][0]["format"],
-        "found": "a ZIP archive",
+        "known": {"promised": dataset["resources"][0]["format"], "found": "a ZIP archive"},
         "failed_at": PLAIN - DAY,
         "tried_at": PLAIN - DAY,
         "undetermined": "blocked",
@@ -71,12 +70,12 @@ def visited(dataset: dict[str, Any], **more: Any) -> None:
     break_link(dataset, **{**known, **more})
 
 
-WORKS = {
+WORKS: dict[str, Any] = {
     "failures": 0,
     "failing_since": None,
     "failed_at": None,
     "undetermined": None,
-    "found": None,
+    "known": {},
     "attempts": [{"status": 200, "outcome": "same hash"}],
 }
 """What :func:`visited` writes about a link that works."""

@@ -173,9 +173,9 @@ def test_addresses_are_suggested_with_their_reasons(
     link_of(
         "moved", "http://n.example/maps/c.csv", **WORKS, moved_to="https://maps.example/all/c.csv"
     )
-    link_of("twin", f"{server.url}/same.csv", **WORKS, hash="sha256:1")
+    link_of("twin", f"{server.url}/same.csv", **WORKS, known={"hash": "sha256:1"})
     data, maps, lost = (
-        link_of("n-data", "http://n.example/data/a.csv", hash="sha256:1"),
+        link_of("n-data", "http://n.example/data/a.csv", known={"hash": "sha256:1"}),
         link_of("n-maps", "http://n.example/maps/2/d.csv", moved_to="https://own.example/d.csv"),
         link_of("n-port", "http://n.example:8080/e.csv"),
     )
@@ -282,17 +282,18 @@ def test_only_broken_links_of_editors_are_changed(
 
 
 def test_private_links_give_no_hints_to_others(read: Read, world: dict[str, Any]) -> None:
-    for kind, known in {
+    hints: dict[str, dict[str, Any]] = {
         "moved": {"moved_to": "https://hidden.example/b.csv"},
         "mended": {"url_before": "http://y.example/b.csv"},
-        "twin": {"hash": "sha256:y"},
-    }.items():
+        "twin": {"known": {"hash": "sha256:y"}},
+    }
+    for kind, known in hints.items():
         link_of(
             f"y-{kind}", f"http://y.example/{kind}.csv", "roads", private=True, **WORKS, **known
         )
     # Others may see this dataset, but not the password in its link.
-    link_of("y-password", "http://me:word@other.example/c.csv", **WORKS, hash="sha256:y")
-    link = link_of("y-own", "http://y.example/a.csv", hash="sha256:y")
+    link_of("y-password", "http://me:word@other.example/c.csv", **WORKS, known={"hash": "sha256:y"})
+    link = link_of("y-own", "http://y.example/a.csv", known={"hash": "sha256:y"})
     over_tls = {"https://y.example/a.csv"}
     assert suggested(read, "editor", link).keys() == over_tls
     assert suggested(read, "sysadmin", link).keys() > over_tls

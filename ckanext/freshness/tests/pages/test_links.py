@@ -273,7 +273,8 @@ def test_what_else_people_should_know_of_a_link_that_works(
     (card,) = cards(read(page_of("outdated"))).values()
     assert card.startswith(f"Link works. The file is the same as before. {note}")
     assert lie not in card
-    statement = "UPDATE freshness_check SET dates_lie = true WHERE resource_id = :id"
+    lies = "known = known || jsonb_build_object('dates_lie', true)"
+    statement = f"UPDATE freshness_check SET {lies} WHERE resource_id = :id"
     model.Session.execute(sa.text(statement), {"id": link["id"]})
     model.Session.commit()
     (card,) = cards(read(page_of("outdated"))).values()

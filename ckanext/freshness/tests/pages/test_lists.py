@@ -50,8 +50,7 @@ def make_world() -> People:
             host=f"{number}.example.org",
             failures=9 - number,
             failing_since=NOW - timedelta(days=10 + number),
-            promised="CSV",
-            found="a ZIP archive",
+            known={"promised": "CSV", "found": "a ZIP archive"},
             undetermined="api" if dataset["name"] == "abc" else "blocked",
         )
         model.Session.add(

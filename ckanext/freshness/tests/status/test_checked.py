@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -183,7 +184,7 @@ def test_another_url_is_news_once_a_file_was_found_there(
     check_rows.sync(later, settings.aging().dataset_types)
     failed = outcome is Outcome.ERROR
     (result,) = findings_of(dataset, later, outcome, counts_as_failure=failed)
-    result = result._replace(memory=result.memory._replace(found=found))
+    result = result._replace(memory=replace(result.memory, found=found))
     conclusions.write([result], "run", later, later)
     with freeze_time(later):
         shown = act("freshness_show", id=dataset["id"])

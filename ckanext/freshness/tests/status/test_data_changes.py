@@ -117,7 +117,7 @@ def test_a_change_says_what_changed_in_the_tables(act: Act) -> None:
         [TableShape(None, rows, columns)]
         for rows, columns in ((3, ["a"]), (5, ["a", "b"]), (9, ["a", "b"]))
     )
-    outdated = NEW._replace(outdated=True)
+    outdated = replace(NEW, outdated=True)
     steps: list[tuple[Outcome, KnownContent, KnownContent, Any]] = [
         (Outcome.FIRST_HASH, KnownContent(), OLD, old),
         (Outcome.SAME_HASH, OLD, OLD, None),

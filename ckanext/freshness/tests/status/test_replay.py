@@ -20,7 +20,9 @@ import sqlalchemy as sa
 from ckan.tests import factories, helpers
 
 from ckanext.freshness import settings
+from ckanext.freshness.checking.decisions import KnownContent
 from ckanext.freshness.checking.selection import is_broken
+from ckanext.freshness.checking.stored_values import read
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import package_extras
 from ckanext.freshness.runs import check_run
@@ -147,7 +149,7 @@ class Played:
             row = rows.get(file)
             if row is None:
                 continue
-            tried = day(row.tried_at) == str(number)
+            tried, facts = day(row.tried_at) == str(number), read(KnownContent, row.known)
             broken = is_broken(
                 row.failures,
                 row.failing_since,
@@ -160,7 +162,7 @@ class Played:
                 " ".join(stage.asked.get(file, ["-"])).replace("200 200", "200 twice"),
                 row.attempts[0]["outcome"] if tried else "-",
                 self._named(row.hash),
-                " ".join(map(self._named, row.earlier)) or "-",
+                " ".join(map(self._named, facts.earlier)) or "-",
                 *(day(one) for one in (row.hashed_at, row.checked_at, row.succeeded_at)),
                 day(row.changed_at),
                 str(row.failures),
@@ -168,8 +170,8 @@ class Played:
                     word
                     for word, is_so in (
                         (row.undetermined, row.undetermined),
-                        ("unconfirmed", row.unconfirmed),
-                        ("outdated", row.outdated),
+                        ("unconfirmed", facts.unconfirmed),
+                        ("outdated", facts.outdated),
                         ("broken", broken),
                     )
                     if is_so

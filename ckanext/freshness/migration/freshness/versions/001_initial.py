@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
+from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, JSONB
 
 revision = "001_initial"
 down_revision = None
@@ -74,17 +74,11 @@ def upgrade() -> None:
         sa.Column("url_before", sa.UnicodeText),
         sa.Column("moved_to", sa.UnicodeText),
         sa.Column("first_seen", sa.DateTime, nullable=False),
-        sa.Column("etag", sa.UnicodeText),
-        sa.Column("last_modified", sa.UnicodeText),
-        sa.Column("hash", sa.UnicodeText),
-        sa.Column("raw", sa.UnicodeText),
-        sa.Column("earlier", ARRAY(sa.UnicodeText), server_default="{}", nullable=False),
-        sa.Column("outdated", sa.Boolean, server_default="false", nullable=False),
-        sa.Column("outline", JSONB),
-        sa.Column("promised", sa.UnicodeText),
-        sa.Column("found", sa.UnicodeText),
-        sa.Column("unconfirmed", sa.UnicodeText),
-        sa.Column("dates_lie", sa.Boolean),
+        sa.Column("known", JSONB, server_default="{}", nullable=False),
+        *(
+            sa.Column(name, sa.UnicodeText, sa.Computed(f"known ->> '{name}'", persisted=True))
+            for name in ("hash", "promised", "found")
+        ),
         sa.Column("hashed_at", sa.DateTime),
         sa.Column("checked_at", sa.DateTime),
         sa.Column("tried_at", sa.DateTime),
