@@ -6,7 +6,7 @@ import contextlib
 from datetime import datetime
 
 from ...aging.messages import N_
-from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
+from ..rdf.source_type import RDF_KEYS, CrawlOptions, RdfSourceType, rdf_salt
 from ..record import CurrentRecords, Sink
 from ..source_client import SourceClient
 from ..source_config import Source, one_of
@@ -65,18 +65,8 @@ class DcatSourceType(RdfSourceType):
                 accept=", ".join(filter(None, [media_type, ACCEPT, "*/*;q=0.1"])),
                 content_type=media_type,
             )
-            crawl = CatalogueCrawl(
-                reader,
-                source.url,
-                mapper_of(config),
-                known,
-                sink,
-                now=now,
-                most=config.max_records,
-                max_deletions=config.max_deletions,
-                concurrency=opened.concurrency,
-            )
-            return await crawl.run()
+            options = CrawlOptions.of(opened, config, now)
+            return await CatalogueCrawl(reader, source.url, options, known, sink).run()
 
 
 DCAT_CATALOG = DcatSourceType()

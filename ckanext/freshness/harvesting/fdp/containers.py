@@ -14,12 +14,13 @@ from ..listings import ListFacts
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.mapping import mapped
 from ..rdf.reader import MOST_PAGES, FetchedDocument, ListReading, understood
+from ..rdf.source_type import CrawlOptions
 from ..record import CurrentRecords, ReadOutcome, SeenRecord, Sighting
 from ..source_client import UnreadableDocument
 from . import documents
 from .datasets import RecordMemory
 from .documents import DocumentOutline, last_segment
-from .reader import CrawlOptions, FdpReader, ServiceReader
+from .reader import FdpReader, ServiceReader
 
 
 @dataclass(frozen=True, slots=True)

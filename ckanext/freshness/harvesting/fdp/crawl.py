@@ -15,6 +15,7 @@ from ...web.urls import display_url
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.reader import FetchedDocument, understood
 from ..rdf.record_graph import describes
+from ..rdf.source_type import CrawlOptions
 from ..record import (
     CurrentRecords,
     KnownRecord,
@@ -32,7 +33,7 @@ from .container_tree import DEEPEST, ContainerTree, DatasetListing
 from .containers import ContainerReader, Place, list_key
 from .datasets import REFUSING, DatasetReader
 from .documents import DocumentOutline, ListedDataset
-from .reader import CrawlOptions, FdpReader, ServiceReader
+from .reader import FdpReader, ServiceReader
 
 _OUTCOMES_OF_DRAFTS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 

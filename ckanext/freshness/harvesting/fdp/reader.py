@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
 
 from rdflib import RDF, Graph, URIRef
 
 from ...web.urls import display_url
-from ..rdf.mapping import Mapper
 from ..rdf.parsing import DCAT
 from ..rdf.reader import DocumentReader
 from ..rdf.record_graph import descriptions, undescribed
@@ -19,20 +16,6 @@ from ..source_client import UnreadableDocument
 
 _NO_SUCH_ENDPOINT = frozenset({400, 401, 403, 404, 405, 406, 410, 501})
 """Statuses that mean: the server has no endpoint for the state of a record, or none for us."""
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlOptions:
-    """The options of one crawl."""
-
-    mapper: Mapper
-    now: datetime
-    harvests_catalogs: bool = False
-    """Catalogs become records, too."""
-    max_records: int = 100_000
-    concurrency: int = 8
-    max_deletions: int | None = None
-    """The source's."""
 
 
 class FdpReader(DocumentReader):

@@ -6,7 +6,7 @@ import contextlib
 from datetime import datetime
 
 from ...aging.messages import N_
-from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
+from ..rdf.source_type import RDF_KEYS, CrawlOptions, RdfSourceType, rdf_salt
 from ..record import CurrentRecords, Sink
 from ..source_client import SourceClient
 from ..source_config import Source, boolean
@@ -35,19 +35,12 @@ class FdpSourceType(RdfSourceType):
     ) -> CrawlEnd:
         from ..rdf.parsing import RdfParser
         from .crawl import Crawl
-        from .reader import CrawlOptions, FdpReader
+        from .reader import FdpReader
 
-        config = source.config
-        options = CrawlOptions(
-            mapper=mapper_of(config),
-            now=now,
-            harvests_catalogs=bool(config.own.get("harvest_catalogs")),
-            max_records=config.max_records,
-            concurrency=opened.concurrency,
-            max_deletions=config.max_deletions,
-        )
+        salt = rdf_salt(source.config)
+        options = CrawlOptions.of(opened, source.config, now)
         with contextlib.closing(RdfParser()) as parser:
-            reader = FdpReader(opened.client, opened.reach, memory, parser, salt=rdf_salt(config))
+            reader = FdpReader(opened.client, opened.reach, memory, parser, salt=salt)
             return await Crawl(reader, source.url, options, known, sink).run()
 
 

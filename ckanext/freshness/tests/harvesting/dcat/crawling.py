@@ -8,6 +8,7 @@ from typing import Any
 
 from ckanext.freshness.harvesting.dcat.crawl import CatalogueCrawl
 from ckanext.freshness.harvesting.rdf.reader import DocumentReader
+from ckanext.freshness.harvesting.rdf.source_type import CrawlOptions
 from ckanext.freshness.harvesting.record import Containers, CurrentRecords, Sighting, Sink
 from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
@@ -38,9 +39,7 @@ class CatalogueSite(Site):
                 memory: Any = self.memory
                 reach = SourceHosts(self.url, self.allowed_hosts)
                 reader = DocumentReader(client, reach, memory, parser, salt="")
-                crawl = CatalogueCrawl(
-                    reader, self.url, MAPPER, known, keep, now=now, most=self.most
-                )
-                end = await crawl.run()
+                options = CrawlOptions(MAPPER, now, max_records=self.most)
+                end = await CatalogueCrawl(reader, self.url, options, known, keep).run()
         job.containers = end.containers
         return end

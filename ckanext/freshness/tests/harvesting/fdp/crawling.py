@@ -12,9 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
-from ckanext.freshness.harvesting.fdp.reader import CrawlOptions, FdpReader
+from ckanext.freshness.harvesting.fdp.reader import FdpReader
 from ckanext.freshness.harvesting.rdf.mapping import ProfileMapper
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
+from ckanext.freshness.harvesting.rdf.source_type import CrawlOptions
 from ckanext.freshness.harvesting.record import (
     Containers,
     CurrentRecords,

@@ -1,0 +1,269 @@
+"""The datasets that the pages of a catalogue describe, and which current records they are."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from rdflib import Graph
+from rdflib.term import Node
+
+from ...ckan_adapter.core import munge_title_to_name
+from ...web.urls import loose_spelling
+from ..rdf.mapping import Mapper, mapped
+from ..rdf.reader import DocumentReader, FetchedDocument, understood
+from ..rdf.record_graph import record_graph
+from ..record import (
+    Containers,
+    CurrentRecords,
+    KnownRecord,
+    Record,
+    guid_of,
+    lasting_part,
+    resource_order,
+)
+from ..source_client import UnreadableDocument
+from .catalogue import (
+    CatalogueOutline,
+    Description,
+    distributions_of,
+    named_distributions,
+    nodes_by_identity,
+)
+
+_MOST_NAMED = 3
+"""How many IRIs that several datasets share one message names."""
+
+
+@dataclass(slots=True)
+class FoundDataset:
+    """A dataset as the best page describes it."""
+
+    url: str
+    """The first list that has it."""
+    page: str
+    reading: int
+    """Which reading of the page's list had it."""
+    description: Description
+    memory: str = ""
+    """What the next job compares: hashes of the description, the title and another name."""
+    contents: bytes = b""
+    """The record as compressed JSON; empty if it is unchanged, or could not be mapped."""
+    named: Collection[str] = ()
+    """The distributions that it names and that the page does not describe."""
+    name_in_dcat: str = ""
+    """What ckanext-dcat makes for a new dataset without IRI and identifier."""
+    error: str | None = None
+
+    def is_apart_from(self, before: FoundDataset) -> bool:
+        """Return whether two pages of one reading describe the dataset differently."""
+        return before.reading == self.reading and self._differs(before)
+
+    def is_another_than(self, before: FoundDataset, url: str) -> bool:
+        """Return whether two pages describe different datasets, and not one that was edited or moved meanwhile.
+
+        :param url: the list in which this one is.
+        """
+        return (
+            (before.description.is_blank or self.description.is_blank)
+            and self._differs(before)
+            and (before.reading == self.reading or before.url != url)
+        )
+
+    def _differs(self, before: FoundDataset) -> bool:
+        return before.page != self.page and before.description.digest != self.description.digest
+
+
+class FoundDatasets:
+    """The datasets that the pages of a catalogue describe, each as the page that says most of it.
+
+    :ivar described: by identity
+    :ivar contested: by identity that several datasets have: the list that has one of them
+    :ivar undescribed: by identity of a dataset that a page only names: the list that has it
+    """
+
+    def __init__(
+        self, reader: DocumentReader, mapper: Mapper, known: CurrentRecords, most: int
+    ) -> None:
+        """
+        :param known: the current records of the source.
+        :param most: the most datasets that are kept.
+        """
+        self._reader = reader
+        self._mapper = mapper
+        self._known = known
+        self._most = most
+        self.described: dict[str, FoundDataset] = {}
+        self.contested: dict[str, str] = {}
+        self.undescribed: dict[str, str] = {}
+        self._shared: dict[str, tuple[str, str]] = {}
+        """By IRI that several datasets seem to share: the list that has it, and which they are, for people."""
+        self._page: FetchedDocument | None = None
+        self._nodes: dict[str, list[Node]] = {}
+        """The nodes of the datasets of this page."""
+
+    async def take(
+        self, url: str, page: FetchedDocument, number: int, outline: CatalogueOutline
+    ) -> bool:
+        """Keep the datasets of a page; return whether there was room for all.
+
+        :param url: the list that the page belongs to.
+        :param number: tells the readings of the list apart.
+        """
+        for identity, description in outline.records.items():
+            before = self.described.get(identity)
+            if before is None and len(self.described) >= self._most:
+                return False
+            found = FoundDataset(before.url if before else url, page.url, number, description)
+            if before is not None and found.is_another_than(before, url):
+                self.contested[identity] = url
+            elif before is not None and found.is_apart_from(before):
+                self._shared[identity] = url, f"one on {before.page}, one on {found.page}"
+            if before is None or before.description.size < description.size:
+                known = self._known.at(identity)
+                # There may be many: a known dataset shares the text of its identity.
+                self.described[identity if known is None else known.url] = found
+                await self._map(identity, found, page)
+        self.contested.update(dict.fromkeys(outline.contested, url))
+        for identity, titles in outline.shared.items():
+            self._shared[identity] = url, " and ".join(f'"{title}"' for title in titles[:2])
+        self.undescribed.update(dict.fromkeys(outline.undescribed, url))
+        return True
+
+    def forget_page(self) -> None:
+        """Forget the page that was read last: its graph takes much memory."""
+        self._page, self._nodes = None, {}
+
+    async def _map(self, identity: str, found: FoundDataset, page: FetchedDocument) -> None:
+        """Map a dataset, unless it is unchanged."""
+        found.memory = self._reader.hash(found.description.digest)
+        known = self._known.at(identity)
+        if (
+            known is not None
+            and known.content_hash is not None
+            and known.memory is not None
+            and known.memory.startswith(found.memory)
+            and known.guid == guid_of(identity, found.url)
+        ):
+            found.memory = known.memory
+            return
+        try:
+            graph = await page.parsed()
+            with understood(identity):
+                record = self._record(identity, found, page, graph)
+        except UnreadableDocument as failure:
+            found.error = failure.reason
+            return
+        found.contents = zlib.compress(record.as_json().encode("utf-8", "surrogatepass"))
+        title = str(record.fields.get("title", ""))
+        names = found.description.others[:1]
+        found.memory = " ".join([found.memory, *map(self._reader.hash, [title, *names])])
+        found.name_in_dcat = munge_title_to_name(title) if found.description.is_blank else ""
+
+    def _record(
+        self, identity: str, found: FoundDataset, page: FetchedDocument, graph: Graph
+    ) -> Record:
+        if self._page is not page:
+            self._page, self._nodes = page, nodes_by_identity(graph)
+        node = self._nodes[identity][0]
+        found.named = named_distributions(graph, node) or ()
+        own = record_graph(graph, node, distributions_of(graph, node))
+        return mapped(self._mapper, own, node)
+
+    def contents(self, found: FoundDataset, known: KnownRecord | None) -> Record | None:
+        """Return a dataset's contents; None if it is unchanged.
+
+        The resources of distributions stay that it names and that no page describes.
+        """
+        if not found.contents:
+            return None
+        record = Record.from_json(zlib.decompress(found.contents).decode())
+        if known is not None and found.named:
+            before = self._known.resources_of(known, found.named)
+            spelled = set(map(loose_spelling, found.named))
+            kept = [one for one in before if loose_spelling(one.get("uri", "")) in spelled]
+            record.resources = sorted([*record.resources, *kept], key=resource_order)
+        return record
+
+    def only_named(self) -> list[str]:
+        """Return the identities of the datasets that no page describes."""
+        return sorted(self.undescribed.keys() - self.described.keys() - self.contested.keys())
+
+    def sharers(self, url: str) -> str:
+        """Return, for people, which datasets of a list seem to share an IRI; "" if none do."""
+        found = [
+            f"; several datasets seem to share the IRI {identity}: {which}"
+            for identity, (where, which) in sorted(self._shared.items())
+            if where == url
+        ]
+        most = found[:_MOST_NAMED]
+        advice = ". Ask the publisher to give each dataset an IRI of its own"
+        return "".join([*most, advice]) if most else ""
+
+
+class Identities:
+    """Which current record each dataset of a catalogue is. Use this when all lists were read."""
+
+    def __init__(
+        self,
+        known: CurrentRecords,
+        found: Mapping[str, FoundDataset],
+        containers: Containers,
+        lists: Collection[str],
+    ) -> None:
+        """
+        :param found: the datasets by identity.
+        :param lists: the lists that were read or requested.
+        """
+        self._known = known
+        self._found = found
+        self._listed = containers.listed
+        self._root = containers.root.rstrip("/")
+        self._by_title: dict[str, list[KnownRecord]] = {}
+        """Current records whose lists are not read any more, by the hashes of their titles."""
+        for record in known:
+            title, _ = _title_and_name(record.memory)
+            if title and record.catalog_url not in lists:
+                self._by_title.setdefault(title, []).append(record)
+
+    def of(self, identity: str) -> tuple[KnownRecord | None, str | None]:
+        """Return the current record that a dataset is, and which other name of the dataset tells that.
+
+        A record of a deleted source counts as none; the survey finds it by the name.
+        """
+        known = self._known.of(identity, self._listed)
+        found = self._found.get(identity)
+        if known is not None or found is None:
+            return known, None
+        in_dcat = f"{self._root}/{found.name_in_dcat}" if found.name_in_dcat else ""
+        for records in (self._known, self._known.adoptable):
+            for name in filter(None, (*found.description.others, in_dcat)):
+                known = None if name in self._listed else records.of(name, self._listed)
+                if known is not None and known.catalog_url in (None, found.url):
+                    return (known if records is self._known else None), name
+        known = self._moved(identity, found)
+        return known, known.url if known is not None else None
+
+    def _moved(self, identity: str, found: FoundDataset) -> KnownRecord | None:
+        """Return the record that a dataset was before the catalogue's URL was edited.
+
+        That record has the same title and the same path or identifier, and its own list is not read any more.
+        """
+        title, name = _title_and_name(found.memory)
+        same = [
+            known
+            for known in self._by_title.get(title, ())
+            if known.url not in self._listed
+            and (
+                lasting_part(known.url) == lasting_part(identity)
+                or (name and name == _title_and_name(known.memory)[1])
+            )
+        ]
+        return same[0] if len(same) == 1 else None
+
+
+def _title_and_name(memory: str | None) -> tuple[str, str]:
+    """Return the hashes of a dataset's title and of its other name from its memory; "" if it has none."""
+    _, title, name, *_ = [*(memory or "").split(), "", "", ""]
+    return title, name

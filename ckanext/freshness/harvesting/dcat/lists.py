@@ -1,0 +1,173 @@
+"""The lists of a catalogue: its own pages, and those of further catalogs that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rdflib import Graph
+
+from ..listings import ListFacts
+from ..rdf.reader import (
+    MOST_PAGES,
+    DocumentReader,
+    FetchedDocument,
+    ListReading,
+    mark_lists,
+    understood,
+)
+from ..record import CurrentRecords
+from ..source_client import UnreadableDocument
+from ..source_type import CrawlEnd
+from .catalogue import CatalogueOutline, outline_of_catalogue
+from .datasets import FoundDatasets
+
+MOST_CATALOGS = 1000
+"""The most catalogs with documents of their own."""
+
+_ELSEWHERE = "dcat:Catalog on another host"
+
+
+class CatalogueLists:
+    """The lists of one crawl. Their datasets go to :class:`.datasets.FoundDatasets`."""
+
+    def __init__(
+        self,
+        reader: DocumentReader,
+        end: CrawlEnd,
+        known: CurrentRecords,
+        found: FoundDatasets,
+        most: int,
+    ) -> None:
+        """
+        :param end: gets what could not be read.
+        :param known: the current records of the source.
+        :param most: the most datasets that are read.
+        """
+        self._reader = reader
+        self._end = end
+        self._known = known
+        self._found = found
+        self._most = most
+        self.facts: dict[str, ListFacts] = {}
+        self._elsewhere: set[str] = set()
+        """Catalogs whose hosts may not be requested."""
+        self._listed: dict[str, int] = {}
+        """A hash of the identities in each list, as last read."""
+
+    @property
+    def met(self) -> set[str]:
+        """All catalogs that were requested."""
+        return {*self.facts, *self._end.containers.unreadable}
+
+    async def read(self) -> None:
+        """Read all lists.
+
+        If the pages of a list do not fit each other, because it changed meanwhile, they are read once more.
+        """
+        waiting = [self._end.containers.root]
+        while waiting:
+            url = waiting.pop(0)
+            self.facts[url] = ListFacts()
+            try:
+                with understood(url):
+                    below = await self._read_pages(url, 0)
+                    if self.facts[url].misfit:
+                        below |= await self._read_pages(url, 1)
+            except UnreadableDocument as failure:
+                del self.facts[url]
+                self._end.mark_unreadable(url, failure.reason, reported=failure.reported)
+                continue
+            new = below - self.met - set(waiting)
+            if len(self.facts) + len(waiting) + len(new) > MOST_CATALOGS:
+                self.facts[url].misfit = f"the source lists more than {MOST_CATALOGS} catalogs"
+            else:
+                waiting += sorted(new)
+
+    async def read_again(self) -> None:
+        """Read all lists once more, because an absence must be seen twice.
+
+        A dataset may move from an unread page to one that was read before, and a document may be in the middle
+        of being written.
+        """
+        for url, facts in sorted(self.facts.items()):
+            misfit, before = facts.misfit, self._listed[url]
+            try:
+                with understood(url):
+                    below = await self._read_pages(url, 2)
+            except UnreadableDocument as failure:
+                facts.misfit = misfit or failure.reason
+                continue
+            changed = ""
+            if not below <= self.met:
+                changed = "its list of catalogs changed while it was read"
+            elif facts.page_size is None and self._listed[url] != before:
+                changed = "its list of datasets changed while it was read"
+            facts.misfit = misfit or facts.misfit or changed
+
+    async def _read_pages(self, url: str, number: int) -> set[str]:
+        """Read the pages of a list, and keep their datasets.
+
+        :param number: tells the readings of the list apart.
+        :returns: further catalogs that it names.
+        :raises UnreadableDocument: its first page cannot be read.
+        """
+        facts = self.facts[url]
+        self._found.forget_page()
+        most = MOST_PAGES + len(self._known)
+        reading: ListReading[CatalogueOutline] = ListReading(self._reader, url, most)
+        named: set[str] = set()
+        filled: set[str] = set()
+        is_full, has_list, nameless, listed = False, False, 0, 0
+
+        def learn(page: FetchedDocument, graph: Graph) -> CatalogueOutline:
+            return outline_of_catalogue(graph)
+
+        async for page, outline in reading.pages("catalogue", CatalogueOutline, learn):
+            has_list |= bool(outline.totals or outline.identities or outline.further)
+            nameless += outline.nameless
+            named.update(outline.catalogs)
+            filled.update(outline.filled)
+            listed ^= hash(frozenset(outline.identities))
+            is_full = not await self._found.take(url, page, number, outline)
+            if is_full:
+                break
+        reading.note(facts)
+        if is_full:
+            facts.misfit = f"the source lists more than max_records ({self._most}) datasets"
+        self._listed[url] = listed
+        facts.unusable = nameless
+        facts.is_lost = not has_list and not nameless and self._had_records(url)
+        below = {one.partition("#")[0] for one in named - filled}
+        elsewhere = {one for one in below if not self._reader.reach.may_visit(one)}
+        self._elsewhere |= elsewhere
+        return below - elsewhere
+
+    def _had_records(self, url: str) -> bool:
+        return any(record.catalog_url in (url, None) or record.foreign for record in self._known)
+
+    def prove(self, unsure: Iterable[str], *, is_missing: bool) -> None:
+        """Mark the lists as unproved that do not prove that a record is absent.
+
+        :param unsure: by new identifier that several datasets have, the list that has it. One of these datasets
+            may be the missing one.
+        :param is_missing: a current record is in no list.
+        """
+        memory = self._reader.memory
+        for url in sorted(self._elsewhere):
+            if is_missing and memory.recall(url, _ELSEWHERE) is None:
+                words = 'it is listed, but its host may not be requested: add it to "allowed_hosts"'
+                self._end.mark_unreadable(url, words)
+            else:
+                # Records that are missing later are not there: the source does without this catalog.
+                memory.remember(url, _ELSEWHERE, '""')
+                self._end.skip(_ELSEWHERE, url)
+        for url, facts in sorted(self.facts.items()):
+            facts.listed = facts.there = len(self._found.described)
+            if facts.unusable:
+                self._end.skip("dcat:Dataset without URL and identifier", url, facts.unusable)
+            if facts.misfit:
+                facts.misfit += self._found.sharers(url)
+        for url in unsure:
+            if url in self.facts:
+                self.facts[url].unusable += 1
+        mark_lists(memory, self._end, self.facts, is_missing=is_missing)
