@@ -239,7 +239,7 @@ class ContainerTree:
         """Add what a container lists to the listing and to the next level."""
         outline, place = container.outline, self._places[url]
         is_root = url == self._containers.root
-        if outline.members:
+        if outline.member:
             self._listing.add(url, place.catalog or self._containers.root)
             return
         self._lists[url] = container

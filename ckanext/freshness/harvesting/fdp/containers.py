@@ -75,7 +75,7 @@ class ContainerReader:
             )
             reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
             raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
-        is_new = not is_root and not outline.members and self.known.at(url) is None
+        is_new = not is_root and not outline.member and self.known.at(url) is None
         if is_new and await self.reader.is_draft(url):
             raise UnreadableDocument(url, "it is a draft", ReadOutcome.FORBIDDEN)
         facts.unusable = outline.nameless
@@ -84,7 +84,7 @@ class ContainerReader:
             is_itself = outline.is_catalog or not is_root
             found = replace(found, subject=(outline.subject or url) if is_itself else "")
         else:
-            facts.is_lost = not outline.members and self._was_listing(url)
+            facts.is_lost = not outline.member and self._was_listing(url)
         if self.options.harvests_catalogs and is_catalog(outline, place, is_root=is_root):
             found = replace(found, sighting=await self._record(url, found))
         return found

@@ -12,7 +12,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 from rdflib import Graph, URIRef
@@ -21,9 +20,10 @@ from rdflib.term import Node
 from ...dates import utc_words
 from ...web.urls import display_url, loose_spelling
 from ..legal_values import brief
-from ..rdf.mapping import Mapper, mapped
+from ..rdf.mapping import mapped
 from ..rdf.reader import FetchedDocument, understood
 from ..rdf.record_graph import record_graph
+from ..rdf.source_type import CrawlOptions
 from ..record import (
     CurrentRecords,
     KnownRecord,
@@ -113,9 +113,8 @@ class DatasetReader:
 
     reader: FdpReader
     services: ServiceReader
-    mapper: Mapper
+    options: CrawlOptions
     known: CurrentRecords
-    now: datetime
     is_wall: bool = False
     """When the last job read them, most distributions were refused."""
     refused: Counter[bool] = field(default_factory=Counter)
@@ -205,7 +204,7 @@ class DatasetReader:
                 listed=True,
                 outcome=outcome,
                 refusal=Refusal.parse(refusals[uri]) if uri in refusals else None,
-                now=self.now,
+                now=self.options.now,
                 is_wall=self.is_wall,
             )
             kept.resources[uri] = resource if fate.stays else None
@@ -231,7 +230,7 @@ class DatasetReader:
         with understood(seen.url):
             graph = record_graph(found.graph, subject, found.inside | not_requested, found.outside)
             services, without_service = await self.services.describe(graph)
-            record = mapped(self.mapper, graph, subject)
+            record = mapped(self.options.mapper, graph, subject)
         resources = [*record.resources, *filter(None, kept.resources.values())]
         record.resources = sorted(resources, key=resource_order)
         fingerprint = None  # the next job reads and warns again

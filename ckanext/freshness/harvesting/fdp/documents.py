@@ -93,7 +93,8 @@ class DocumentOutline(PageOutline):
     """Number of listed catalogs and datasets without a URL that can be requested, by their kind."""
     states_list: bool = False
     """The document has a list of records, which may be empty."""
-    members: dict[str, ListedDataset] = field(default_factory=dict)
+    member: ListedDataset | None = None
+    """The dataset that the document describes, if it is that of a dataset."""
 
     @property
     def identities(self) -> list[str]:
@@ -122,14 +123,14 @@ class DocumentOutline(PageOutline):
 
     @classmethod
     def shape(cls) -> str:
-        """Return the names of all fields, with those of members."""
+        """Return the names of all fields, with those of a dataset."""
         return " ".join(field.name for kind in (cls, ListedDataset) for field in fields(kind))
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> DocumentOutline:
         """Return the outline with these values of fields."""
-        members = {url: ListedDataset(**item) for url, item in plain.pop("members").items()}
-        return cls(**plain, members=members)
+        member = plain.pop("member")
+        return cls(**plain, member=ListedDataset(**member) if member else None)
 
 
 def outline_of_container(
@@ -139,8 +140,8 @@ def outline_of_container(
 
     :param is_root: the URL is the source's own, which may be that of a root, a catalog, or another record with
         a list.
-    :param is_part: it may be the URL of a record of any type. If that is a dataset, the outline has only this
-        member.
+    :param is_part: it may be the URL of a record of any type. If that is a dataset, the outline has only
+        this member.
     :param final_url: the URL that answered, after redirects.
     :raises DocumentError: the document does not describe the requested record.
     """
@@ -156,7 +157,7 @@ def outline_of_container(
         datasets = _datasets(graph)
         dataset = _named(datasets, url) or _alias(datasets, url, final_url)
         if dataset:
-            return DocumentOutline(subject=str(dataset), members={url: _member(graph, dataset)})
+            return DocumentOutline(subject=str(dataset), member=_member(graph, dataset))
     if not subject:
         # An administrator may put any type between catalog and dataset, and servers lose types.
         holders = _with_lists(graph) - roots
@@ -191,15 +192,8 @@ def outline_of_container(
     )
 
 
-def outline_of_datasets(graph: Graph) -> DocumentOutline:
-    """Return the datasets of a document, by the URLs that it uses."""
-    return DocumentOutline(
-        members={str(node): _member(graph, node) for node in sorted(_datasets(graph))}
-    )
-
-
 def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> DocumentOutline:
-    """Return the outline of a dataset's own document, without members if that is a catalog's.
+    """Return the outline of a dataset's own document, without a member if that is a catalog's.
 
     :param final_url: the URL that answered, after redirects.
     :raises DocumentError: the document does not describe the dataset of this URL.
@@ -216,7 +210,7 @@ def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> Docume
         other = several or f"{display_url(str(min(subjects)))} instead"
         words = f"it describes {other}"
         raise DocumentError(HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER))
-    return DocumentOutline(members={url: _member(graph, node)})
+    return DocumentOutline(member=_member(graph, node))
 
 
 def distributions_of(graph: Graph, dataset: Node) -> list[str]:
@@ -395,7 +389,7 @@ def _unusable(graph: Graph, nodes: Collection[Node], urls: Iterable[str]) -> dic
     listed = _nodes_listed(graph, nodes, (*_CATALOG_PREDICATES, DCAT.dataset))
     counts = {
         "dcat:Dataset without a URL (blank node)": sum(
-            isinstance(node, BNode) and not _members(graph, node)
+            isinstance(node, BNode) and not list(graph.items(node))
             for holder in nodes
             for node in graph.objects(holder, DCAT.dataset)
         ),
@@ -409,16 +403,20 @@ def _listed(graph: Graph, nodes: Collection[Node], predicates: Iterable[URIRef])
     """Return what a record lists, by its own predicates or by a container in its document.
 
     URLs in literals count too: an extra entry costs a request, a missing one could delete a dataset. So do the
-    members of RDF collections, and what a catalog without a URL lists that is described in the same document.
+    members of RDF collections, and what a catalog without a URL lists: it is in no other document.
     """
     return _urls(_nodes_listed(graph, nodes, tuple(predicates)))
 
 
 def _nodes_listed(graph: Graph, nodes: Collection[Node], wanted: tuple[URIRef, ...]) -> set[Node]:
     """Return the nodes of a record's lists, whatever they are."""
-    holders = {*nodes, *_nameless_catalogs(graph, nodes)}
-    named = {node for holder in holders for step in wanted for node in graph.objects(holder, step)}
-    found = {member for node in named for member in (_members(graph, node) or [node])}
+    named = {
+        node
+        for step in wanted
+        for holder, node in graph.subject_objects(step)
+        if holder in nodes or isinstance(holder, BNode)
+    }
+    found = {member for node in named for member in (list(graph.items(node)) or [node])}
     for container in _containers(graph, nodes):
         if not set(wanted).isdisjoint(graph.objects(container, LDP.hasMemberRelation)):
             found |= set(graph.objects(container, LDP.contains))
@@ -442,29 +440,6 @@ def _spellings(graph: Graph, subject: Node) -> set[Node]:
 def _containers(graph: Graph, nodes: Iterable[Node]) -> list[Node]:
     """Return the LDP containers of a record."""
     return [one for node in nodes for one in graph.subjects(LDP.membershipResource, node)]
-
-
-def _nameless_catalogs(graph: Graph, nodes: Iterable[Node]) -> set[Node]:
-    """Return the catalogs below a record that are blank nodes in its document."""
-    found: set[Node] = set()
-    pending = list(nodes)
-    while pending:
-        node = pending.pop()
-        below = {one for step in _CATALOG_PREDICATES for one in graph.objects(node, step)}
-        new = {one for one in below if isinstance(one, BNode)} - found
-        found |= new
-        pending += new
-    return found
-
-
-def _members(graph: Graph, node: Node) -> list[Node]:
-    """Return the members of an RDF collection; none if the node is no collection."""
-    members, met = [], set()
-    while node not in met and (first := graph.value(node, RDF.first)) is not None:
-        met.add(node)
-        members.append(first)
-        node = graph.value(node, RDF.rest) or RDF.nil
-    return members
 
 
 def _urls(nodes: Iterable[Node]) -> list[str]:

@@ -23,7 +23,7 @@ from ckanext.freshness.harvesting import (
     strategy,
     survey,
 )
-from ckanext.freshness.harvesting.fdp.crawl import Crawl
+from ckanext.freshness.harvesting.fdp.records import RecordReader
 from ckanext.freshness.harvesting.object_writer import ObjectWriter
 from ckanext.freshness.harvesting.packages import ckan_actions, layout, merge
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
@@ -158,7 +158,12 @@ def site(
 
 
 PLACES: list[Any] = [
-    *(sources.source_of, known_records.current_records, DocumentReader.outline, Crawl._assemble),
+    *(
+        sources.source_of,
+        known_records.current_records,
+        DocumentReader.outline,
+        RecordReader._assembled,
+    ),
     *(SourceMemory.recall, SourceMemory.finish, survey.survey, strategy.deletions),
     *(holds.decisions_for_job, holds.set_hold, ObjectWriter.change, ObjectWriter.finish),
     *(ObjectWriter.release, object_states.load, PackageWriter.__init__, PackageWriter.write),

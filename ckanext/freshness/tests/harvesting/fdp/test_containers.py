@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from ckanext.freshness.harvesting.record import guid_of
@@ -111,26 +109,6 @@ def catalog(fdp: FdpServer, record: Record, body: str) -> Answer:
     return Answer.text(
         f"{PREFIXES}<{fdp.iri_of(record)}> a dcat:Catalog ; dct:title 'C' {body} .", "text/turtle"
     )
-
-
-UNPROVED: dict[str, tuple[Callable[[FdpServer, Record], Answer], str]] = {
-    "a list of URLs that answer 404": (
-        lambda fdp, record: catalog(fdp, record, "; dcat:dataset </x/1>, </x/2>, </x/3>"),
-        "none of the 3 records that it lists could be read",
-    ),
-    "a list of URLs on another host": (
-        lambda fdp, record: catalog(fdp, record, "; dcat:dataset <http://localhost/1>"),
-        "none of the 1 records that it lists could be read",
-    ),
-    "a total that is not reached": (
-        lambda fdp, record: Answer.text(
-            catalog(fdp, record, f"; dcat:dataset <{fdp.iri_of(fdp.datasets[0])}>").body.decode()
-            + "<?page=1> <http://www.w3.org/ns/hydra/core#totalItems> 6 .",
-            "text/turtle",
-        ),
-        "it says that it has 6 records, and its pages list 1",
-    ),
-}
 
 
 @pytest.mark.parametrize(
