@@ -212,7 +212,7 @@ def _shown(
         "evidence": row.evidence,
         "frequency": {
             "days": judged.frequency.days,
-            "from": judged.frequency.speaker.value if judged.frequency.speaker else None,
+            "from": judged.frequency.stated_by.value if judged.frequency.stated_by else None,
         },
         "observed_frequency": changes.observed(package.id, row.frequency_days, now),
         "boundaries": None

@@ -55,7 +55,7 @@ class StatedFrequency:
     """The update frequency of a dataset, and who states it."""
 
     reading: Frequency | UnknownFrequency
-    speaker: FrequencySource | None
+    stated_by: FrequencySource | None
     """None if neither the dataset nor a default states one."""
     key: str | None = None
     """The dataset's extra, if it has one, even if a default applies."""
@@ -100,10 +100,10 @@ def read(
             return StatedFrequency(reading, FrequencySource.DATASET, key, raw)
         own = reading
         break
-    for speaker, value in defaults.items():
+    for source, value in defaults.items():
         reading = parse(value, known)
         if isinstance(reading, Frequency) or reading.reason not in _NO_STATEMENT:
-            return StatedFrequency(reading, speaker, key, raw)
+            return StatedFrequency(reading, source, key, raw)
     if own is not None:
         return StatedFrequency(own, FrequencySource.DATASET, key, raw)
     return StatedFrequency(UnknownFrequency("", Reason.NOT_GIVEN), None)

@@ -175,8 +175,8 @@ def row_of(
         evidence=None if change is None else change.evidence.value,
         frequency_days=frequency.days,
         frequency_from=None
-        if frequency.speaker is None or frequency.days is None
-        else frequency.speaker.value,
+        if frequency.stated_by is None or frequency.days is None
+        else frequency.stated_by.value,
         due=utc_to_second(bounds.due if bounds else None),
         overdue=utc_to_second(bounds.overdue if bounds else None),
         delinquent=utc_to_second(bounds.delinquent if bounds else None),

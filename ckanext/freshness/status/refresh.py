@@ -212,20 +212,20 @@ AND {harvest.IS_HARVESTED}"""
 _FREE = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"
 
 
-def may_have_changed(speaker: FrequencySource, owner_id: str) -> int:
+def may_have_changed(stated_by: FrequencySource, owner_id: str) -> int:
     """Mark the datasets of an edited organization or harvest source that state no frequency themselves.
 
     The next refresh assesses them, so that the edit neither waits for thousands of datasets nor fails
     because of one.
 
-    :param speaker: ``FrequencySource.ORGANIZATION`` or ``FrequencySource.SOURCE``
+    :param stated_by: ``FrequencySource.ORGANIZATION`` or ``FrequencySource.SOURCE``
     :param owner_id: the id of the organization or of the source
     :returns: the number of datasets
     """
     model.Session.flush()
-    statement = _CONCERNED.format(where=_WHERE[speaker])
+    statement = _CONCERNED.format(where=_WHERE[stated_by])
     parameters: dict[str, Any] = {"owner": owner_id}
-    if speaker is FrequencySource.ORGANIZATION:
+    if stated_by is FrequencySource.ORGANIZATION:
         parameters["key"] = DEFAULT_KEY
     return _judge_anew(statement, parameters)
 
