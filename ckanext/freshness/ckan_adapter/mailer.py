@@ -21,7 +21,7 @@ from flask import has_request_context
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class OutgoingMail:
     """A mail to one address."""
 
     address: str
@@ -78,7 +78,7 @@ def unreachable_server() -> str | None:
     return None
 
 
-def send(letter: Letter, seconds: float) -> None:
+def send(mail: OutgoingMail, seconds: float) -> None:
     """Send a mail.
 
     :param seconds: the time limit. CKAN's mailer has none, so it works in a thread, which is abandoned
@@ -89,7 +89,7 @@ def send(letter: Letter, seconds: float) -> None:
     def work() -> None:
         try:
             tk.mail_recipient(
-                "", letter.address, letter.subject, letter.text, letter.html, dict(letter.headers)
+                "", mail.address, mail.subject, mail.text, mail.html, dict(mail.headers)
             )
             results.append(None)
         except Exception as error:

@@ -185,9 +185,9 @@ def notify(dry_run: bool, as_json: bool) -> None:
 def _print(report: MailReport) -> None:
     for mail in report.mails:
         click.echo(mail_line(mail), err=mail.failure is not None)
-        if mail.letter is not None:
-            click.echo(tk._("Subject: {subject}").format(subject=mail.letter.subject))
-            click.echo(indent(mail.letter.text, "  "))
+        if mail.planned is not None:
+            click.echo(tk._("Subject: {subject}").format(subject=mail.planned.subject))
+            click.echo(indent(mail.planned.text, "  "))
     done, *left = report_lines(report)
     click.echo(done)
     for line in left:
@@ -205,8 +205,8 @@ def _plain(report: MailReport) -> dict[str, object]:
             {
                 "address": mail.address,
                 "about": mail.about,
-                "subject": mail.letter and mail.letter.subject,
-                "text": mail.letter and mail.letter.text,
+                "subject": mail.planned and mail.planned.subject,
+                "text": mail.planned and mail.planned.text,
                 "failure": None if mail.failure is None else mail.failure.value,
                 "error": mail.error,
             }

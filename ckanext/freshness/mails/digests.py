@@ -301,11 +301,11 @@ def _has_begun() -> bool:
 def _send(address: str, keys: list[Key], plan: _Plan, *, has_tasks: bool) -> SentMail:
     facts = replace(plan.facts, reader=(recipients.number_of(address), address))
     mail = written(address, plan.of(keys), facts, has_tasks=has_tasks)
-    assert mail.letter is not None
+    assert mail.planned is not None
     # Sending takes long, and needs no open transaction.
     model.Session.commit()
     try:
-        mailer.send(mail.letter, TIMEOUT)
+        mailer.send(mail.planned, TIMEOUT)
     except MailSendError as error:
-        return replace(mail, letter=None, failure=error.failure, error=str(error))
-    return replace(mail, letter=None)
+        return replace(mail, planned=None, failure=error.failure, error=str(error))
+    return replace(mail, planned=None)

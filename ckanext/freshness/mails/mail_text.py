@@ -9,7 +9,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..ckan_adapter.mailer import Letter, MailFailure, page_context
+from ..ckan_adapter.mailer import MailFailure, OutgoingMail, page_context
 from ..reporting.labels import counted
 from . import signed_links
 from .kinds import KINDS, NAMES_ONCE, MailFacts, Row, url
@@ -27,13 +27,13 @@ class SentMail:
     """A mail and its outcome.
 
     :ivar about: the titles of its rows, by kind
-    :ivar letter: the mail, if it was only planned
+    :ivar planned: the mail, until it is sent
     :ivar failure: None if the mail was sent, or only planned
     """
 
     address: str
     about: dict[str, list[str]]
-    letter: Letter | None = None
+    planned: OutgoingMail | None = None
     failure: MailFailure | None = None
     error: str | None = None
 
@@ -57,9 +57,9 @@ def written(
             "sections": [_section(kind, rows[kind], has_tasks=has_tasks) for kind in rows],
             "reasons": dict.fromkeys(one.receivers.value for _, one in every),
         }
-        letter = _letter(address, values)
+        planned = _outgoing(address, values)
     about = {kind: [row.title for row in rows[kind]] for kind in rows}
-    return SentMail(address, about, letter)
+    return SentMail(address, about, planned)
 
 
 def _rows(every: Iterable[tuple[str, News]], facts: MailFacts) -> dict[str, list[Row]]:
@@ -97,12 +97,12 @@ def _section(kind: str, rows: list[Row], *, has_tasks: bool) -> dict[str, Any]:
     }
 
 
-def _letter(address: str, values: dict[str, Any]) -> Letter:
+def _outgoing(address: str, values: dict[str, Any]) -> OutgoingMail:
     sections = values["sections"]
     first = f"{line(values['site_title'], 25)}: {sections[0]['subject']}"
     longer = tk._("{subject}, and more").format(subject=first)
     subject = longer if len(sections) > 1 and len(longer) <= _LONGEST_SUBJECT else first
-    return Letter(
+    return OutgoingMail(
         address=address,
         subject=line(subject, _LONGEST_SUBJECT),
         # Sections and rows end with any number of blank lines.

@@ -191,8 +191,8 @@ def test_mails_are_off_until_they_are_switched_on(
         age(OVERDUE)
         report = notify(dry_run=True)
         (mail,) = report.mails
-        assert not report.is_begun and mail.address == ANN and mail.letter is not None
-        assert "rain: Overdue" in mail.letter.text and host.connections == 0
+        assert not report.is_begun and mail.address == ANN and mail.planned is not None
+        assert "rain: Overdue" in mail.planned.text and host.connections == 0
         told = night.mails(later(OVERDUE))
         assert told.complete and "Mails are off" in told.words
         done = CliRunner().invoke(freshness, ["notify"])

@@ -10,11 +10,11 @@ import pytest
 import trustme
 from ckan.tests.helpers import changed_config
 
-from ckanext.freshness.ckan_adapter.mailer import Letter, MailFailure, MailSendError, send
+from ckanext.freshness.ckan_adapter.mailer import MailFailure, MailSendError, OutgoingMail, send
 from ckanext.freshness.tests.mails.conftest import sends_to
 from ckanext.freshness.tests.servers.smtp import MailHost
 
-LETTER = Letter("ann@example.org", "News", "Rain", "<p>Rain</p>")
+MAIL = OutgoingMail("ann@example.org", "News", "Rain", "<p>Rain</p>")
 LOGIN = (b"site", b"secret")
 
 
@@ -35,7 +35,7 @@ def secure(with_plugins: None, tmp_path: Path) -> Iterator[MailHost]:
 
 
 def test_signs_in_over_tls(secure: MailHost) -> None:
-    send(LETTER, 5)
+    send(MAIL, 5)
     assert secure.logins == [LOGIN]
     assert [mail.to for mail in secure.mails] == [("ann@example.org",)]
 
@@ -47,7 +47,7 @@ def test_a_wrong_password_is_told_and_no_mail_is_in_doubt(
         changed_config("smtp.password", "wrong"),
         pytest.raises(MailSendError, match="535") as refused,
     ):
-        send(LETTER, 5)
+        send(MAIL, 5)
     assert refused.value.failure is MailFailure.UNREACHABLE
     assert set(secure.logins) == {(b"site", b"wrong")}
     assert secure.mails == []
@@ -61,6 +61,6 @@ def test_sends_no_password_without_the_tls_that_is_wanted(
         changed_config("smtp.server", f"127.0.0.1:{plain.port}"),
         pytest.raises(MailSendError, match="STARTTLS") as refused,
     ):
-        send(LETTER, 5)
+        send(MAIL, 5)
     assert refused.value.failure is MailFailure.UNREACHABLE
     assert (plain.logins, plain.mails) == ([], [])
