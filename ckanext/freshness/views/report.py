@@ -22,7 +22,6 @@ from ..reporting import counts, harvests, labels, metrics, report_tables, visibi
 from ..reporting import runs as run_pages
 from ..reporting.dashboard import overview
 from ..reporting.tables import DatasetTable, Table, TableRequest, with_texts
-from .deeds import LISTS
 from .responses import (
     FORMATS,
     abort,
@@ -36,6 +35,7 @@ from .responses import (
     render,
     user_context,
 )
+from .row_actions import LISTS
 
 report_pages = Blueprint("freshness", __name__)
 

@@ -24,7 +24,6 @@ from ..reporting import worklist as tasks
 from ..reporting.tables import Context, DatasetTable, Row
 from ..runs import requested
 from ..status import frequencies
-from .deeds import DEEDS, LISTS, Deed, Subject, subject
 from .report import with_error_pages
 from .responses import (
     FORMATS,
@@ -39,6 +38,7 @@ from .responses import (
     require_csrf_token,
     user_context,
 )
+from .row_actions import LISTS, ROW_ACTIONS, RowAction, Subject, subject
 
 task_pages = Blueprint("freshness_task", __name__)
 task_pages.before_request(require_csrf_token)
@@ -141,19 +141,19 @@ def act() -> ResponseReturnValue:
     given |= {"wanted": wanted or given["wanted"], "declared": declared}
     every = form.get("rows", "").split()
     ids = [id] if id else form.getlist("id") or every * ("all" in form)
-    deed = DEEDS.get(name)
-    if deed is None or not ids:
+    action = ROW_ACTIONS.get(name)
+    if action is None or not ids:
         raise tk.ValidationError({"id": [tk._("Tick the rows first.")]})
-    done, refused = _with_each(ids, deed, given)
+    done, refused = _with_each(ids, action, given)
     if not id:
-        text, about = _said_of_many(deed.many, done, refused), None
+        text, about = _said_of_many(action.many, done, refused), None
     elif done:
         about = done[0][0]
         if is_htmx() and name == "check":
             return _checking(place, about, 1)
         if is_htmx() and name == "undo" and (row := place.row(about)):
             return _with_news(row)
-        text = _said(deed.one, about, given["wanted"])
+        text = _said(action.one, about, given["wanted"])
     else:
         text, about = next(iter(refused)), None
     undo = [f"{about.id}{_OF_DATE}{date}" for about, date in done if date]
@@ -167,7 +167,9 @@ _Refused = dict[str, list[str]]
 """Titles of rows by the reason why nothing was done with them."""
 
 
-def _with_each(ids: list[str], deed: Deed, given: Mapping[str, str]) -> tuple[_Done, _Refused]:
+def _with_each(
+    ids: list[str], action: RowAction, given: Mapping[str, str]
+) -> tuple[_Done, _Refused]:
     """Do something with each row; return what succeeded, and what did not and why."""
     done: _Done = []
     refused: _Refused = {}
@@ -177,7 +179,7 @@ def _with_each(ids: list[str], deed: Deed, given: Mapping[str, str]) -> tuple[_D
         try:
             about = subject(id)
             title = about.title
-            done.append((about, deed.do(about, {**given, "date": date})))
+            done.append((about, action.do(about, {**given, "date": date})))
         except (tk.ValidationError, tk.NotAuthorized) as error:
             model.Session.rollback()
             reason = error_text(error) if isinstance(error, tk.ValidationError) else str(error)

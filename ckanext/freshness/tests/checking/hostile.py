@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from ckanext.freshness.checking.content import MIB, ContentLimits, Detector
 
-DEEDS: dict[bytes, Callable[[], Any]] = {
+ACTIONS: dict[bytes, Callable[[], Any]] = {
     b"TEST killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
     b"TEST mistake": lambda: [][1],
     b"TEST memory": lambda: bytearray(512 * MIB),
@@ -31,4 +31,4 @@ class Hostile(Detector):
 
     @classmethod
     def digest(cls, file: BinaryIO, limits: ContentLimits) -> str:
-        return str(DEEDS[file.read()]())
+        return str(ACTIONS[file.read()]())

@@ -281,7 +281,7 @@ def test_what_is_done_and_undone_between_two_nights_is_no_news(
 
     ignored = {"id": package_id, "resource_id": resource_id}
     url = made["resources"][0]["url"]
-    deeds: dict[str, list[Callable[[], Any]]] = {
+    edits: dict[str, list[Callable[[], Any]]] = {
         "confirm": [
             lambda: act("freshness_confirm", id=package_id),
             lambda: act("freshness_confirm", id=package_id, withdraw=True),
@@ -322,12 +322,12 @@ def test_what_is_done_and_undone_between_two_nights_is_no_news(
             lambda: patch(state="active"),
         ],
     }
-    for number, (name, (do, undo)) in enumerate(deeds.items()):
+    for number, (name, (do, undo)) in enumerate(edits.items()):
         for times in (1, 2):
             at = OVERDUE + number / 10 + times / 30
-            for step, deed in enumerate((do, undo) * times):
+            for step, edit in enumerate((do, undo) * times):
                 with freeze_time(later(at + step / 500)):
-                    deed()
+                    edit()
             report = notify(at + 1 / 50)
             assert (report.mails, report.waiting, host.mails) == ([], 0, []), (name, times)
 

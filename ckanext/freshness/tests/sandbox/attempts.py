@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from ckanext.freshness.sandbox import Unopened
 
-DEEDS: dict[str, Callable[[], object]] = {
+ACTIONS: dict[str, Callable[[], object]] = {
     "open": lambda: open(sys.executable, "rb"),  # noqa: SIM115
     "socket": socket.socket,
     "pipe": os.pipe,
@@ -52,7 +52,7 @@ def attempt(request: bytes, file: BinaryIO) -> bytes:
     """Return the name of the error that an attempt ends with, and the content of the file."""
     content = file.read()
     try:
-        DEEDS[request.decode()]()
+        ACTIONS[request.decode()]()
     except OSError as error:
         cause: OSError = getattr(error, "reason", error)  # urllib puts it there
         return errno.errorcode[cause.errno or 0].encode() + content

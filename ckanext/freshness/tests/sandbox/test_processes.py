@@ -12,7 +12,7 @@ import pytest
 
 from ckanext.freshness.sandbox import Exceeded, Unopened
 from ckanext.freshness.sandbox.processes import ProcessLimits, Sandbox
-from ckanext.freshness.tests.sandbox.attempts import DEEDS
+from ckanext.freshness.tests.sandbox.attempts import ACTIONS
 
 ATTEMPTS = "ckanext.freshness.tests.sandbox.attempts"
 
@@ -37,7 +37,7 @@ def answers(
 
 @pytest.mark.parametrize("content", [None, b"content"])
 def test_nothing_can_be_opened(content: bytes | None) -> None:
-    requests = [name.encode() for name in DEEDS]
+    requests = [name.encode() for name in ACTIONS]
     if content is None:
         assert answers("attempt", *requests) == [b"EMFILE"] * len(requests)
         return
@@ -64,18 +64,18 @@ CRASHES = {
 }
 
 
-@pytest.mark.parametrize("deed", CRASHES)
+@pytest.mark.parametrize("action", CRASHES)
 def test_a_crash_is_an_error_of_its_content_alone(
-    deed: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    action: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    before, crash, after = answers("misbehave", b"", deed.encode(), b"")
+    before, crash, after = answers("misbehave", b"", action.encode(), b"")
     assert isinstance(before, bytes) and isinstance(after, bytes) and before != after
     assert type(crash) is Unopened
-    assert str(crash).startswith(CRASHES[deed]) and len(str(crash)) <= 1000
+    assert str(crash).startswith(CRASHES[action]) and len(str(crash)) <= 1000
     (record,) = caplog.records
-    if deed.startswith("raise"):
+    if action.startswith("raise"):
         assert ", in misbehave\n" in record.getMessage()
-    if deed.startswith("say"):
+    if action.startswith("say"):
         assert "thread panicked at" in record.getMessage()
     assert capfd.readouterr().err == ""
 

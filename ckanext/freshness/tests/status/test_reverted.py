@@ -20,7 +20,7 @@ THEN = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 LATE = THEN + timedelta(days=40)
 """A weekly dataset is delinquent."""
 
-Deed = Callable[[Act, str], Any]
+Edit = Callable[[Act, str], Any]
 
 
 def confirm(act: Act, id: str) -> None:
@@ -31,7 +31,7 @@ def withdraw(act: Act, id: str) -> None:
     act("freshness_confirm", id=id, withdraw=True)
 
 
-def extras(**given: str) -> Deed:
+def extras(**given: str) -> Edit:
     def patch(act: Act, id: str) -> None:
         found = [{"key": key, "value": value} for key, value in given.items()]
         act("package_patch", id=id, extras=found)
@@ -57,7 +57,7 @@ def restore(act: Act, id: str) -> None:
 
 
 WEEKLY, YEARLY, NONE = extras(frequency="7"), extras(frequency="365"), extras()
-REVERTED: dict[str, list[Deed]] = {
+REVERTED: dict[str, list[Edit]] = {
     "confirmation": [confirm, withdraw],
     "two confirmations": [confirm, withdraw, confirm, withdraw],
     "frequency": [YEARLY, WEEKLY],
@@ -67,7 +67,7 @@ REVERTED: dict[str, list[Deed]] = {
     "new file": [upload, remove],
     "deleted": [delete, restore],
 }
-STAYS: dict[str, list[Deed]] = {
+STAYS: dict[str, list[Edit]] = {
     "confirmation": [confirm],
     "frequency": [YEARLY],
     "frequency that leaves the status": [extras(frequency="6")],
@@ -76,15 +76,15 @@ STAYS: dict[str, list[Deed]] = {
 }
 
 
-def history(act: Act, deeds: list[Deed], wait: timedelta) -> tuple[list[Any], list[Any]]:
-    """Return the changes of a dataset's status before and after some deeds."""
+def history(act: Act, edits: list[Edit], wait: timedelta) -> tuple[list[Any], list[Any]]:
+    """Return the changes of a dataset's status before and after some edits."""
     with freeze_time(THEN):
         id = new(act, extras=[{"key": "frequency", "value": "7"}])["id"]
     refresh(LATE - timedelta(days=1))
     before = rows(id)
     with freeze_time(LATE) as clock:
-        for deed in deeds:
-            deed(act, id)
+        for edit in edits:
+            edit(act, id)
             clock.shift(wait.total_seconds())
     return before, rows(id)
 

@@ -1,4 +1,4 @@
-"""What editors do in lists with a dataset or a link: confirm, set the frequency, check, ignore."""
+"""What editors do in lists with the row of a dataset or a link: confirm, set the frequency, check, ignore."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def subject(id: str) -> Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class RowAction:
     """Something that is done with a dataset or a link.
 
     :ivar do: does it with the values of the button and of the form; doing it twice does no harm. It returns
@@ -123,23 +123,23 @@ def _ignore(subject: Subject, given: Mapping[str, str]) -> None:
     _action("freshness_ignore", id=subject.package.id, resource_id=subject.link_id, **values)
 
 
-DEEDS = {
-    "confirm": Deed(
+ROW_ACTIONS = {
+    "confirm": RowAction(
         _confirm,
         N_("You confirmed that {title} is still accurate."),
         NN_("{count} dataset was confirmed.", "{count} datasets were confirmed."),
     ),
-    "undo": Deed(
+    "undo": RowAction(
         _undo,
         N_("Undone: {title} is as before."),
         NN_("Undone: {count} row is as before.", "Undone: {count} rows are as before."),
     ),
-    "frequency": Deed(
+    "frequency": RowAction(
         _set_frequency,
         N_("The update frequency of {title} is now: {frequency}."),
         NN_("{count} update frequency was set.", "{count} update frequencies were set."),
     ),
-    "check": Deed(
+    "check": RowAction(
         _check,
         N_("The link check of {title} is queued. Results usually appear within a minute."),
         NN_(
@@ -147,12 +147,12 @@ DEEDS = {
             "The link checks of {count} rows are queued. Results usually appear within minutes.",
         ),
     ),
-    "ignore": Deed(
+    "ignore": RowAction(
         _ignore,
         N_("{title} is ignored."),
         NN_("{count} row is ignored.", "{count} rows are ignored."),
     ),
-    "stop": Deed(
+    "stop": RowAction(
         lambda subject, given: _ignore(subject, {"stop": "1"}),
         N_("{title} is no longer ignored."),
         NN_("{count} row is no longer ignored.", "{count} rows are no longer ignored."),
