@@ -21,7 +21,7 @@ from . import indexing
 from .assessment import update_packages
 from .changes import Occasion, TransitionCause
 
-_DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
+_UNDETERMINED = frozenset({Outcome.API, Outcome.CANNOT_TELL})
 """Outcomes that can make the freshness of a dataset undetermined."""
 
 _FIRST = frozenset({Outcome.FIRST_HASH, Outcome.REPEAT_HASH})
@@ -51,7 +51,7 @@ def write(
     """
     written = result_writer.write(results, run_start)
     found: dict[str, list[DatedEvidence]] = defaultdict(list)
-    concerned, doubted, first, seen = set[str](), set[str](), set[str](), set[str]()
+    concerned, undetermined, first, seen = set[str](), set[str](), set[str](), set[str]()
     lying = [result.resource for result, _ in written if _shows_lies(result)]
     _withdraw_dates(resource.resource_id for resource in lying)
     concerned.update(resource.package_id for resource in lying)
@@ -62,17 +62,17 @@ def write(
             concerned.add(package_id)
         if row.doubt_changed:
             concerned.add(package_id)
-        elif result.outcome in _DOUBTS:
-            doubted.add(package_id)
+        elif result.outcome in _UNDETERMINED:
+            undetermined.add(package_id)
         if result.outcome in _FIRST:
             first.add(package_id)
         if result_writer.EFFECTS[result.outcome].found:
             seen.add(package_id)
     may_concern: tuple[tuple[set[str], Any, Any], ...] = (
-        # A doubt that came from another resource with the same URL ends with a resource's own first check.
+        # A reason that came from another resource with the same URL ends with a resource's own first check.
         (first, DatasetFreshness, DatasetFreshness.undetermined.is_not(None)),
-        # A fresh dataset is not in doubt. Once it is no longer fresh, an old doubt begins to matter.
-        (doubted, DatasetFreshness, DatasetFreshness.next_boundary <= utc(now)),
+        # A fresh dataset is not undetermined. Once it is no longer fresh, an old reason begins to matter.
+        (undetermined, DatasetFreshness, DatasetFreshness.next_boundary <= utc(now)),
         # A new URL is news of the data once a file was found there.
         (seen, ResourceMemory, ResourceMemory.url_changed_at.is_not(None)),
     )

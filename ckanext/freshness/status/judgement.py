@@ -154,7 +154,8 @@ def assess_with(
 def is_live(dataset: DatasetSnapshot) -> bool:
     """Decide whether all links of a dataset answer differently each time, as live interfaces do."""
     return bool(dataset.resources) and all(
-        resource.url_type != "upload" and resource.doubt == "api" for resource in dataset.resources
+        resource.url_type != "upload" and resource.undetermined == "api"
+        for resource in dataset.resources
     )
 
 
@@ -217,7 +218,7 @@ def _reason(resource: ResourceSnapshot, adhoc_hosts: frozenset[str]) -> str | No
     if resource.url_type == "upload":
         return None
     host = host_of(resource.url) if resource.host is None else resource.host
-    return "adhoc" if host in adhoc_hosts else resource.doubt
+    return "adhoc" if host in adhoc_hosts else resource.undetermined
 
 
 SCRIPT_KEY = "updated_by_script"

@@ -51,7 +51,7 @@ class ResourceSnapshot:
     """Whether that is the file of the URL before."""
     host: str | None
     """The host of its URL, as the checker has stored it; None if the checker knows another URL or none."""
-    doubt: str | None
+    undetermined: str | None
     """Why its changes cannot be determined, by the last check of its URL: ``api``, ``blocked``."""
     fields: tuple[Any, ...]
     """Its own fields, with the checker's values: the arguments of :func:`..checking.fields.stored`."""
@@ -159,7 +159,7 @@ def _resource(row: Any) -> ResourceSnapshot:
         found_at_url=is_at_url and bool(row.is_found),
         same_file_at_url=bool(row.is_same_file),
         host=row.host if row.checked_url == url else None,
-        doubt=row.undetermined if is_at_url else None,
+        undetermined=row.undetermined if is_at_url else None,
         fields=(row.last_modified, row.size, row.mimetype, row.hash),
         wrote=row.wrote if is_at_url else None,
     )

@@ -207,7 +207,7 @@ def test_live_data_are_never_called_late(act: Act) -> None:
         assert act("freshness_show", id=dataset["id"])["status"] == "fresh"
 
 
-def test_resources_made_anew_keep_their_doubts_and_fields(act: Act) -> None:
+def test_resources_made_anew_keep_reasons_and_fields(act: Act) -> None:
     dataset = new(act)
     check(dataset, LATE, Outcome.API, size=7, mimetype="text/csv")
     for number in range(2):
