@@ -38,7 +38,7 @@ from .reporting.report_tables import BROKEN
 from .reporting.tables import Context, Row, TableRequest
 from .runs import requested
 from .status import frequencies
-from .status.own_fields import ours_among
+from .status.our_fields import ours_among
 
 __all__ = [
     "format_resource_items",
@@ -176,7 +176,7 @@ def freshness_facet(
 
 def freshness_facts(package: dict[str, Any]) -> dict[str, str]:
     """Return when a dataset's data changed, when the next change is expected, and how often, by label."""
-    return labels.own_facts(package)
+    return labels.our_facts(package)
 
 
 def freshness_sorting(

@@ -22,7 +22,7 @@ from .logic import (
     validators,
 )
 from .reporting import labels, links
-from .status import indexing, own_fields
+from .status import indexing, our_fields
 
 log = logging.getLogger(__name__)
 
@@ -81,8 +81,8 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
 
     def make_middleware(self, app: Any, config: Any) -> Any:
         # The first hook that knows the schemas.
-        for words in own_fields.declared_in_words():
-            log.warning("%s. %s", words, own_fields.DECLARED_ADVICE)
+        for words in our_fields.declared_in_words():
+            log.warning("%s. %s", words, our_fields.DECLARED_ADVICE)
         return app
 
     def get_actions(self) -> dict[str, Any]:

@@ -57,17 +57,17 @@ def command(yes: bool, drop_tables: bool) -> None:
 def _take_out(yes: bool) -> None:
     from .cli import progress_of
     from .doctor.findings import counted
-    from .status import own_fields
+    from .status import our_fields
 
-    found = own_fields.find_written()
+    found = our_fields.find_written()
     datasets = counted(len(found), "dataset", "datasets")
     if found and not yes:
         click.confirm(f"Remove the extras and the values of checks from {datasets}?", abort=True)
     with progress_of("datasets") as progress:
-        for done in own_fields.take_out(found):
+        for done in our_fields.take_out(found):
             progress(done, len(found))
     click.echo(f"Removed the extras and the values of checks from {datasets}")
-    if rest := own_fields.find_written():
+    if rest := our_fields.find_written():
         raise click.ClickException(
             f"{counted(len(rest), 'dataset was', 'datasets were')} written again meanwhile. Restart all of "
             "CKAN's processes without the plugins, then call this command again."

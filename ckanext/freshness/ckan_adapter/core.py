@@ -144,7 +144,7 @@ def form_mistakes(
     return dict(errors)
 
 
-def own_extras(package_type: str) -> tuple[str, ...]:
+def our_extras(package_type: str) -> tuple[str, ...]:
     """Return the extras that this extension writes: none if the site's schema declares one of these names."""
     return NAMES.extras if declared_fields(package_type).isdisjoint(NAMES.extras) else ()
 

@@ -11,16 +11,16 @@ from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import utc
 from ..mails import recipients
 from ..reporting.visibility import rows
-from ..status import own_fields
+from ..status import our_fields
 from .findings import SiteFinding, counted, named, note, problem
 
 
 def datasets(now: datetime) -> Iterator[SiteFinding]:
     """Report datasets without people, update frequency or resources, and fields with names of ours."""
-    if found := own_fields.find():
-        yield problem(own_fields.in_words(found), own_fields.ADVICE)
-    for words in own_fields.declared_in_words():
-        yield problem(words, own_fields.DECLARED_ADVICE)
+    if found := our_fields.find():
+        yield problem(our_fields.in_words(found), our_fields.ADVICE)
+    for words in our_fields.declared_in_words():
+        yield problem(words, our_fields.DECLARED_ADVICE)
     yield from _addresses()
     if count := rows(_WITHOUT_FREQUENCY).scalar():
         yield note(

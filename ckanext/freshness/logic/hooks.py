@@ -39,7 +39,7 @@ from ..status.assessment import assess_packages
 from ..status.changes import DatasetEdit, Occasion, ResourceAction, TransitionCause
 from ..status.frequencies import FrequencySource
 from ..status.indexing import judged_extras
-from ..status.own_fields import as_mapping, claimed, foreign
+from ..status.our_fields import as_mapping, claimed, site_values
 from ..web.urls import display_url
 
 log = logging.getLogger(__name__)
@@ -274,7 +274,7 @@ def package_update(
     stored = package_extras(package)
     sent = as_mapping(data_dict.get("extras"))
     keys = judged_extras(package.type)
-    if not keys or ((foreign(stored) or claimed(sent)) and not _is_judged(package.id)):
+    if not keys or ((site_values(stored) or claimed(sent)) and not _is_judged(package.id)):
         # The site's own fields stay as they are.
         return links.write(original, context, {**data_dict, "id": package.id})
     if stored.keys().isdisjoint(NAMES.extras):

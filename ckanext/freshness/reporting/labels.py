@@ -29,7 +29,7 @@ from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import NAMES
 from ..dates import aware, parse_date, utc_now
-from ..status.own_fields import as_mapping, look_ours
+from ..status.our_fields import as_mapping, look_ours
 from ..web.errors import FailureReason
 
 
@@ -436,18 +436,18 @@ def observed(seen: Mapping[str, Any]) -> str:
 
 def status_of(package: Mapping[str, Any]) -> str | None:
     """Return the status in a dataset's extras; None if it has none, or a value that is no status."""
-    found = _own_values(package).get(NAMES.status)
+    found = _our_values(package).get(NAMES.status)
     return found if found in STATUSES else None
 
 
 def absent_since(package: Mapping[str, Any]) -> datetime | None:
     """Return since when a dataset's harvest source has been without it; None if the source has it."""
-    return parse_date(_own_values(package).get(NAMES.absent_since))
+    return parse_date(_our_values(package).get(NAMES.absent_since))
 
 
-def own_facts(package: Mapping[str, Any]) -> dict[str, str]:
+def our_facts(package: Mapping[str, Any]) -> dict[str, str]:
     """Return what a dataset's extras say of its data, by label."""
-    values = _own_values(package)
+    values = _our_values(package)
     dates = {
         tk._("Data last changed"): parse_date(values.get(NAMES.last_modified)),
         tk._("Update expected by"): parse_date(values.get(NAMES.due)),
@@ -459,7 +459,7 @@ def own_facts(package: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _own_values(package: Mapping[str, Any]) -> Mapping[str, str]:
+def _our_values(package: Mapping[str, Any]) -> Mapping[str, str]:
     """Return our extras, also as fields by which a schema shows them; none if they are the site's own."""
     shown = {key: package[key] for key in NAMES.extras if isinstance(package.get(key), str)}
     values = shown | as_mapping(package.get("extras"))

@@ -22,7 +22,7 @@ from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence
 from ..checking import data_changes, fields
 from ..checking.data_changes import DataChange
-from ..ckan_adapter.core import NAMES, model, own_extras
+from ..ckan_adapter.core import NAMES, model, our_extras
 from ..ckan_adapter.packages import lock_packages, write_extras, write_extras_in_session
 from ..dates import utc_to_second
 from . import made_anew, snapshot
@@ -35,7 +35,7 @@ from .changes import (
     transitions,
 )
 from .judgement import FreshnessRow, has_new_url, judge, observed, row_of, site_rules
-from .own_fields import foreign
+from .our_fields import site_values
 from .snapshot import DatasetSnapshot, ResourceSnapshot
 
 log = logging.getLogger(__name__)
@@ -124,9 +124,9 @@ def assess_packages(
     data: list[DataChange] = []
     assessed = []
     # CKAN makes a schema anew each time.
-    keys_of = lru_cache(own_extras)
+    keys_of = lru_cache(our_extras)
     for dataset in _take(package_ids, rules.aging.dataset_types):
-        if not keys_of(dataset.type) or (dataset.row is None and foreign(dataset.extras)):
+        if not keys_of(dataset.type) or (dataset.row is None and site_values(dataset.extras)):
             log.warning(
                 "Dataset %s has no status: it, or its schema, has fields of its own with names of "
                 "ckanext-freshness. See ckan freshness doctor",

@@ -33,7 +33,7 @@ from ..ckan_adapter.core import NAMES, declared_fields, model, same_user
 from ..ckan_adapter.packages import lock_packages, package_extras
 from ..interfaces import IFreshnessVocabularies
 from ..model import DatasetFreshness
-from .own_fields import as_mapping, look_ours, ours_among
+from .our_fields import as_mapping, look_ours, ours_among
 
 DEFAULT_KEY = "default_frequency"
 """The key of the default in a harvest source's configuration and in an organization's extras."""

@@ -27,7 +27,7 @@ from ..ckan_adapter.core import (
     REVIEW_KEY,
     SearchIndexError,
     model,
-    own_extras,
+    our_extras,
 )
 from ..ckan_adapter.database import is_loss
 from ..ckan_adapter.packages import (
@@ -42,7 +42,7 @@ from ..ckan_adapter.packages import (
 from ..ckan_adapter.services import in_words, solr_answers
 from ..dates import parse_date
 from ..model import Unindexed
-from .own_fields import foreign
+from .our_fields import site_values
 
 _GROUP_OF = {status.value: group for group, statuses in GROUPS.items() for status in statuses}
 
@@ -63,11 +63,11 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
     stored = {key: fields.get(f"extras_{key}", fields.get(key)) for key in keys}
     extras = {key: str(value) for key, value in stored.items() if value is not None}
     # The site's own fields of the same names are searched as before.
-    if extras and not foreign(extras):
+    if extras and not site_values(extras):
         for key in keys:
             fields.pop(key, None)
             fields.pop(f"extras_{key}", None)
-        fields |= _own_fields(extras)
+        fields |= _our_fields(extras)
     if REVIEW_KEY in fields:
         fields[REVIEW_KEY] = _solr_date(fields[REVIEW_KEY])
     for key in [key for key, value in fields.items() if fields.get(f"extras_{key}") == value]:
@@ -76,7 +76,7 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _own_fields(extras: Mapping[str, str]) -> dict[str, Any]:
+def _our_fields(extras: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a document by our extras."""
     found: dict[str, Any] = {
         NAMES.due_date: extras.get(NAMES.due),
@@ -114,7 +114,7 @@ def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, An
 
 def judged_extras(package_type: str | None) -> Sequence[str]:
     """Return our extras for packages of a type; none if packages of this type are not judged."""
-    return own_extras(package_type or "dataset") if settings.is_judged(package_type) else ()
+    return our_extras(package_type or "dataset") if settings.is_judged(package_type) else ()
 
 
 log = logging.getLogger(__name__)

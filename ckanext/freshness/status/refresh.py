@@ -31,13 +31,13 @@ from ..model import (
     ResourceMemory,
     Unindexed,
 )
-from . import indexing, own_fields
+from . import indexing, our_fields
 from .assessment import update_packages
 from .changes import Occasion, TransitionCause
 from .frequencies import DEFAULT_KEY, FrequencySource
 from .indexing import BATCH, IndexFailure
 from .judgement import OF_PEOPLE
-from .own_fields import OwnField
+from .our_fields import SiteField
 
 _datasets = DatasetFreshness.__table__
 
@@ -57,7 +57,7 @@ class RefreshCounts:
     reaped: int = 0
     """Purged datasets whose rows were removed."""
     failures: list[IndexFailure] = field(default_factory=list)
-    own_fields: list[OwnField] = field(default_factory=list)
+    site_fields: list[SiteField] = field(default_factory=list)
     """Fields of the site's own with names of ours. These datasets have no status."""
 
 
@@ -99,8 +99,8 @@ def refresh(
             model.Session.execute(sa.text(statement))
             model.Session.commit()
     ids = _all_ids() if everything else _due_ids(now)
-    result.own_fields = own_fields.find(ids)
-    without = {field.package_id for field in result.own_fields}
+    result.site_fields = our_fields.find(ids)
+    without = {field.package_id for field in result.site_fields}
     ids = [package_id for package_id in ids if package_id not in without]
     model.Session.commit()
     for start in range(0, len(ids), BATCH):
@@ -122,7 +122,7 @@ def refresh(
 
 def _all_ids() -> list[str]:
     package = model.Package
-    judged = package.type.in_(own_fields.judged_types())
+    judged = package.type.in_(our_fields.judged_types())
     statement = sa.select(package.id).where(judged, package.state != "deleted")
     return list(model.Session.execute(statement.order_by(package.id)).scalars())
 
@@ -142,7 +142,7 @@ def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
 
 
 def _parameters() -> dict[str, Any]:
-    return {"types": own_fields.judged_types(), "status": NAMES.status}
+    return {"types": our_fields.judged_types(), "status": NAMES.status}
 
 
 _JUDGED = """

@@ -17,7 +17,7 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.ckan_adapter.tables import existing_tables
 from ckanext.freshness.model import ResourceCheck
-from ckanext.freshness.status import own_fields
+from ckanext.freshness.status import our_fields
 from ckanext.freshness.tests.ckan_adapter.test_own_tables import with_other_tables, without_tables
 from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
 from ckanext.freshness.tests.status.measuring import activities
@@ -197,7 +197,7 @@ LEFT_BEHIND = {
     ids=str,
 )
 def test_values_that_look_like_ours(extras: dict[str, str], is_ours: bool) -> None:
-    assert own_fields.look_ours({"frequency": "weekly", **extras}) is is_ours
+    assert our_fields.look_ours({"frequency": "weekly", **extras}) is is_ours
 
 
 @pytest.mark.parametrize("extras", [LEFT_BEHIND, {"freshness": "ripe"}], ids=str)

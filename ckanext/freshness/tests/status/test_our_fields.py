@@ -11,7 +11,7 @@ from ckan.lib import search
 
 from ckanext.freshness.ckan_adapter.core import NAMES, model
 from ckanext.freshness.ckan_adapter.packages import write_extras
-from ckanext.freshness.status import own_fields
+from ckanext.freshness.status import our_fields
 from ckanext.freshness.tests import datasets
 from ckanext.freshness.tests.datasets import Act, stored
 
@@ -75,7 +75,7 @@ def test_renamed(act: Act, catalogue: dict[str, str]) -> None:
     extras = [{"key": "ripeness", "value": "ripe"}, {"key": "frequency", "value": "7"}]
     act("package_patch", id=own, extras=extras)
     assert stored(own)["freshness"] == "fresh" and stored(own)["ripeness"] == "ripe"
-    assert own_fields.find() == []
+    assert our_fields.find() == []
 
 
 def test_edits_keep_the_sites_own_fields(act: Act, catalogue: dict[str, str]) -> None:
@@ -91,7 +91,7 @@ def test_edits_keep_the_sites_own_fields(act: Act, catalogue: dict[str, str]) ->
     assert stored(created) == {"frequency": "7", "freshness": "green"}
     act("package_patch", id=catalogue["ours"], notes="An edit")
     assert stored(catalogue["ours"])["freshness"] == "fresh", "it has no such field"
-    assert {one.package_id for one in own_fields.find()} == {own, created}
+    assert {one.package_id for one in our_fields.find()} == {own, created}
 
 
 def test_values_of_another_portal_with_this_extension_are_ours(act: Act) -> None:
@@ -107,4 +107,4 @@ def test_values_of_another_portal_with_this_extension_are_ours(act: Act) -> None
     }
     made = new(act, **there)
     assert stored(made)["freshness"] == "fresh"
-    assert own_fields.find() == []
+    assert our_fields.find() == []

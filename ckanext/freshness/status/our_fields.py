@@ -18,7 +18,7 @@ from .. import settings
 from ..aging.evidence import Evidence
 from ..aging.status import Status
 from ..checking import fields
-from ..ckan_adapter.core import NAMES, declared_fields, model, own_extras
+from ..ckan_adapter.core import NAMES, declared_fields, model, our_extras
 from ..ckan_adapter.packages import (
     lock_packages,
     packages_with_extras,
@@ -50,7 +50,7 @@ def look_ours(extras: Mapping[str, str]) -> bool:
     return status is not None and NAMES.frequency in values
 
 
-def foreign(extras: Mapping[str, str]) -> dict[str, str]:
+def site_values(extras: Mapping[str, str]) -> dict[str, str]:
     """Return the values under our names that are the site's own, or of another extension.
 
     :param extras: all extras of a dataset
@@ -76,7 +76,7 @@ def ours_among(extras: Iterable[Mapping[str, Any]]) -> Collection[str]:
 
     :param extras: as actions show them, each with ``key`` and ``value``
     """
-    return () if foreign(as_mapping(extras)) else NAMES.extras
+    return () if site_values(as_mapping(extras)) else NAMES.extras
 
 
 def as_mapping(extras: object) -> dict[str, str]:
@@ -104,7 +104,7 @@ ADVICE = "Rename these fields, then: ckan freshness refresh"
 
 
 @dataclass(frozen=True, slots=True)
-class OwnField:
+class SiteField:
     """A field of a dataset that is the site's own, or another extension's, with a name of ours."""
 
     package_id: str
@@ -112,7 +112,7 @@ class OwnField:
     value: str
 
 
-def in_words(found: Sequence[OwnField]) -> str:
+def in_words(found: Sequence[SiteField]) -> str:
     """Return for people which datasets have such fields, with an example."""
     first = found[0]
     names = ", ".join(sorted({field.key for field in found}))
@@ -126,23 +126,23 @@ def in_words(found: Sequence[OwnField]) -> str:
     )
 
 
-def find(ids: Sequence[str] | None = None) -> list[OwnField]:
+def find(ids: Sequence[str] | None = None) -> list[SiteField]:
     """Return the site's own fields that have names of ours, except those that a schema declares.
 
     :param ids: look only at these datasets
     """
     return [
-        OwnField(package_id, key, value)
+        SiteField(package_id, key, value)
         for package_id, _, extras in packages_with_extras(
             NAMES.extras, types=judged_types(), ids=ids, without_row=True
         )
-        for key, value in foreign(extras).items()
+        for key, value in site_values(extras).items()
     ]
 
 
 def judged_types() -> list[str]:
     """Return the types of packages that have a status: none whose schema declares a name of ours."""
-    return [each for each in sorted(settings.dataset_types()) if own_extras(each)]
+    return [each for each in sorted(settings.dataset_types()) if our_extras(each)]
 
 
 def declared_in_words() -> Iterator[str]:
@@ -173,7 +173,7 @@ def find_written() -> dict[str, bool]:
     found = {}
     for package_id, package_type, extras in packages_with_extras(NAMES.extras):
         # Without a row, they remain of an earlier installation, or are the site's own.
-        if look_ours(extras) or (package_id in judged and own_extras(package_type)):
+        if look_ours(extras) or (package_id in judged and our_extras(package_type)):
             found[package_id] = True
     if "freshness_check" in existing_tables():
         for package_id in fields.packages_with_found():
