@@ -14,8 +14,8 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Any
 
-from ckanext.freshness.aging.messages import N_
 from ckanext.freshness.dates import exact_text
+from ckanext.freshness.translation import N_
 from ckanext.freshness.web.errors import FailureReason, FetchError
 from ckanext.freshness.web.headers import storable
 from ckanext.freshness.web.urls import display_url

@@ -10,7 +10,6 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 from prometheus_client.core import Metric
 
-from ckanext.freshness.aging.messages import N_
 from ckanext.freshness.ckan_adapter import services
 from ckanext.freshness.ckan_adapter.core import DefaultTranslation
 from ckanext.freshness.harvesters import SourceTypePlugin, harvest_here
@@ -22,6 +21,7 @@ from ckanext.freshness.interfaces import (
     RunKind,
     Tab,
 )
+from ckanext.freshness.translation import N_
 
 from . import cycle, datasets, report, views
 from .attempts import ErrorType

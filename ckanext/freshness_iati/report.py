@@ -12,13 +12,13 @@ import sqlalchemy as sa
 from prometheus_client.core import GaugeMetricFamily
 
 from ckanext.freshness import settings
-from ckanext.freshness.aging.messages import N_, NN_
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.copies.store import StoreError
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import labels, runs, visibility
 from ckanext.freshness.reporting.tables import Context, Row, with_texts
 from ckanext.freshness.settings import OptionError
+from ckanext.freshness.translation import N_, NN_
 
 from . import downloads, publication
 

@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from ckanext.freshness.aging.messages import N_
 from ckanext.freshness.harvesting import legal_values
 from ckanext.freshness.harvesting.ckan.api import (
     JsonClient,
@@ -44,6 +43,7 @@ from ckanext.freshness.harvesting.source_type import (
     editor_may,
     salt_of,
 )
+from ckanext.freshness.translation import N_
 from ckanext.freshness.web.errors import FetchError
 from ckanext.freshness.web.urls import parse_url
 

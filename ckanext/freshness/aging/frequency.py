@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .messages import N_
+from ..translation import N_
 from .vocabularies import (
     AS_NEEDED,
     LIVE,

@@ -24,7 +24,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..aging.messages import N_
+from ..translation import N_
 from ..web.errors import Meaning
 from .error_texts import SHORT, TABLES, is_being_prepared, meaning_of_text
 from .outlines import Outline, is_table, outline_of

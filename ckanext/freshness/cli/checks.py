@@ -11,7 +11,6 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import click
 
-from ..aging.messages import NN_
 from ..checking import check_rows
 from ..checking.selection import LEARNED, POLICIES, SelectionReason
 from ..ckan_adapter.packages import SEARCH_FAULTS
@@ -22,6 +21,7 @@ from ..reporting import runs as shown_runs
 from ..reporting.labels import LABELS, counted, label
 from ..runs import check_run
 from ..settings import dataset_types
+from ..translation import NN_
 from ..web.urls import host_name
 from . import check_progress, site_user
 

@@ -11,7 +11,6 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import click
 
-from ..aging.messages import NN_
 from ..ckan_adapter.database import require_tables
 from ..dates import utc_now
 from ..doctor import checks, examine
@@ -24,6 +23,7 @@ from ..runs import night
 from ..status.indexing import SolrAwayError, solr_away_in_words
 from ..status.our_fields import ADVICE, in_words
 from ..status.refresh import refresh as refresh_statuses
+from ..translation import NN_
 from . import ReportingGroup, progress_of
 from .checks import check, report, runs
 from .sources import preview, release

@@ -8,7 +8,6 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import click
 
-from ..aging.messages import NN_
 from ..dates import utc_now
 from ..harvesting.job_report import not_harvested, nothing_found
 from ..harvesting.messages import with_code
@@ -17,6 +16,7 @@ from ..harvesting.preview import preview as make_preview
 from ..harvesting.strategy import RecordClass
 from ..reporting import harvests
 from ..reporting.labels import counted
+from ..translation import NN_
 from . import progress_of, site_user, source_named
 
 

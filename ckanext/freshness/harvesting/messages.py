@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..aging.messages import N_, NN_
+from ..translation import N_, NN_
 from ..web.errors import FetchError
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..aging.evidence import Evidence
-from ..aging.messages import N_, NN_
 from ..dates import utc_words
 from ..reporting import harvests, labels, links, runs
 from ..reporting.changes import change_label
 from ..reporting.labels import State
+from ..translation import N_, NN_
 from ..web.urls import display_url
 from . import news, signed_links
 from .news import News, ProblemKind

@@ -18,7 +18,6 @@ from dateutil.parser import isoparse
 from sqlalchemy.dialects import postgresql
 
 from .. import settings
-from ..aging.messages import N_
 from ..aging.status import Status, status_at
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import may, model
@@ -27,6 +26,7 @@ from ..dates import aware, aware_to_second
 from ..model import MailPerson
 from ..reporting.visibility import rows
 from ..status.snapshot import boundaries
+from ..translation import N_
 
 # Addresses and texts
 

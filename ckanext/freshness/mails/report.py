@@ -8,9 +8,9 @@ from enum import Enum
 
 import ckan.plugins.toolkit as tk
 
-from ..aging.messages import N_, NN_
 from ..ckan_adapter.mailer import MailFailure
 from ..reporting.labels import counted
+from ..translation import N_, NN_
 from .kinds import KINDS
 from .mail_text import SentMail
 

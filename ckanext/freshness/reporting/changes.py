@@ -11,10 +11,10 @@ import ckan.plugins.toolkit as tk
 from dateutil.parser import isoparse
 
 from ..aging import observed_frequency
-from ..aging.messages import N_, NN_
 from ..aging.observed_frequency import ObservedFrequency, Update
 from ..checking import data_changes
 from ..dates import EARLIEST, aware, utc, utc_words
+from ..translation import N_, NN_
 from . import labels, visibility
 from .tables import (
     DATASET,

@@ -14,11 +14,11 @@ from datetime import date, datetime, timedelta
 import sqlalchemy as sa
 from dateutil.relativedelta import relativedelta
 
-from ..aging.messages import NN_
 from ..aging.status import Status
 from ..ckan_adapter.core import model
 from ..dates import utc
 from ..model import HistoryDay
+from ..translation import NN_
 from . import visibility
 from .labels import counted
 from .tables import Context, Row, TableRequest

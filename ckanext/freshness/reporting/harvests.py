@@ -15,7 +15,6 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
-from ..aging.messages import N_, NN_
 from ..ckan_adapter.database import is_held
 from ..ckan_adapter.harvest import BEGINNING, CRON, GATHER_RESENT, is_importing
 from ..dates import aware, utc, utc_now, utc_text
@@ -23,6 +22,7 @@ from ..harvesting.holds import gather_lock
 from ..harvesting.messages import MessageCode, code_of, from_column
 from ..harvesting.record import Record, urls_in_guid
 from ..harvesting.sources import source_type_named
+from ..translation import N_, NN_
 from . import harvest_sql
 from .labels import JOBS, REASONS, State, counted
 from .tables import Row, TableRequest, with_texts

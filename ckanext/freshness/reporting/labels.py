@@ -22,7 +22,6 @@ from flask import has_request_context
 
 from ..aging import frequency
 from ..aging.evidence import Evidence
-from ..aging.messages import N_, NN_
 from ..aging.status import GROUPS, Status
 from ..checking.checkers import link_problems
 from ..checking.decisions import Outcome
@@ -30,6 +29,7 @@ from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import NAMES
 from ..dates import aware, parse_date, utc_now
 from ..status.our_fields import as_mapping, look_ours
+from ..translation import N_, NN_
 from ..web.errors import FailureReason
 
 
@@ -224,7 +224,7 @@ def label(kind: str, value: str) -> str:
 def counted(forms: tuple[str, str], count: int, **values: object) -> str:
     """Return a translated text with a number in it, in the singular or plural.
 
-    :param forms: the two forms, marked by :func:`~ckanext.freshness.aging.messages.NN_`, with the
+    :param forms: the two forms, marked by :func:`~ckanext.freshness.translation.NN_`, with the
         placeholders ``count`` and the names of the values
     """
     return str(tk.ungettext(*forms, count)).format(count=count, **values)

@@ -14,7 +14,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 from dateutil.parser import isoparse
 
-from ..aging.messages import N_, NN_
+from ..translation import N_, NN_
 from ..web.urls import display_url
 from . import labels
 from .report_tables import BROKEN

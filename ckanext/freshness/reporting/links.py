@@ -16,7 +16,6 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from .. import settings
-from ..aging.messages import NN_
 from ..checking import check_rows, formats, selection
 from ..checking.checkers import checked_elsewhere
 from ..checking.decisions import UNOPENED, Outcome
@@ -25,6 +24,7 @@ from ..ckan_adapter import database
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_text
 from ..model.runs import IS_HERE
+from ..translation import NN_
 from ..web.urls import display_link, host_of
 from . import labels
 from .labels import counted, label

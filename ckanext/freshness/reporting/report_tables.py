@@ -14,7 +14,6 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from .. import settings
-from ..aging.messages import N_
 from ..checking.check_rows import REQUESTABLE_KEYS
 from ..checking.checkers import is_checked_elsewhere
 from ..checking.selection import IS_BROKEN
@@ -24,6 +23,7 @@ from ..dates import aware, parse_date, utc
 from ..model import CheckRun
 from ..model.datasets import IS_OPEN
 from ..model.runs import DECLARED, IS_HERE
+from ..translation import N_
 from . import changes, counts, harvests, labels, links, visibility
 from .tables import (
     DATASET,

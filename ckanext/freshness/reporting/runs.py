@@ -10,7 +10,6 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
-from ..aging.messages import N_
 from ..checking import run_records
 from ..checking.decisions import Outcome
 from ..checking.run_records import ALL_HOSTS
@@ -19,6 +18,7 @@ from ..ckan_adapter.database import is_held
 from ..dates import aware
 from ..interfaces import IFreshnessOperations, RunKind
 from ..model import CheckRun
+from ..translation import N_
 from . import labels
 from .tables import Row
 

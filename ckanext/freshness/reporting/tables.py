@@ -17,9 +17,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..aging.messages import N_
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_text
+from ..translation import N_
 from ..web.urls import display_link
 from . import visibility
 

@@ -23,7 +23,6 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from .. import settings
-from ..aging.messages import NN_
 from ..checking import check_rows, run_records
 from ..checking.decisions import CheckResult, ResourceToCheck
 from ..checking.learned import LearnedSelection
@@ -42,6 +41,7 @@ from ..interfaces import IFreshnessChecker, IFreshnessDetectors
 from ..reporting.labels import counted
 from ..status import conclusions, indexing
 from ..status.indexing import BATCH, IndexFailure, SolrAwayError
+from ..translation import NN_
 from ..web.event_loop import in_batches
 from ..web.exchange import Limits
 from ..web.hosts import Hosts

@@ -11,7 +11,6 @@ from uuid import uuid4
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ..aging.messages import NN_
 from ..checking import data_changes, run_records
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import (
@@ -33,6 +32,7 @@ from ..reporting.labels import counted, refresh_summary
 from ..settings import OptionError
 from ..status.indexing import SolrAwayError, solr_away_in_words
 from ..status.refresh import refresh
+from ..translation import NN_
 from . import check_run, copies
 
 log = logging.getLogger(__name__)

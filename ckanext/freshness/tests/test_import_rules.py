@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent
 NAME = "ckanext.freshness"
 
 LAYERS = (
-    {"dates", "room"},
+    {"dates", "room", "translation"},
     {"model"},
     {"ckan_adapter"},
     {"aging", "copies", "sandbox", "web"},
@@ -41,13 +41,13 @@ BESIDE = {
 """What a subpackage may import besides."""
 
 INDEPENDENT = {"aging", "copies", "sandbox", "web"}
-"""Subpackages that import nothing of this package but ``dates`` and ``room``."""
+"""Subpackages that import nothing of this package but those of the first layer."""
 
 
 def may_import(room: str) -> set[str]:
     """Return the names of this package that a subpackage may import, besides its own."""
     if room in INDEPENDENT:
-        return {"dates", "room"}
+        return LAYERS[0]
     below: set[str] = set()
     for layer in LAYERS:
         if room in layer:
@@ -59,6 +59,7 @@ def may_import(room: str) -> set[str]:
 WITHOUT_CKAN = (
     *(
         "dates.py",
+        "translation.py",
         "aging/",
         "copies/",
         "sandbox/",

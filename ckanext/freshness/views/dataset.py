@@ -10,12 +10,12 @@ from dateutil.parser import isoparse
 from flask import Blueprint, Response, jsonify
 from flask.typing import ResponseReturnValue
 
-from ..aging.messages import N_
 from ..dates import aware, utc_now
 from ..reporting import harvests, links, worklist
 from ..reporting.dashboard import KNOWN
 from ..runs import copies as kept_copies
 from ..runs import requested
+from ..translation import N_
 from .responses import (
     abort,
     download,

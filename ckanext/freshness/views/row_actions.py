@@ -10,10 +10,10 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..aging.frequency import Frequency, parse
-from ..aging.messages import N_, NN_
 from ..ckan_adapter.core import model
 from ..runs import requested
 from ..status import frequencies
+from ..translation import N_, NN_
 from .responses import may, user_context
 
 

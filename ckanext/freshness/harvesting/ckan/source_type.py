@@ -14,7 +14,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ...aging.messages import N_
+from ...translation import N_
 from ..record import CurrentRecords, Sink
 from ..source_client import SourceClient
 from ..source_config import ConfigError, ReadValue, Source, SourceConfig, boolean, one_of, texts

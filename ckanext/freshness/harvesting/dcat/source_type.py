@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from datetime import datetime
 
-from ...aging.messages import N_
+from ...translation import N_
 from ..rdf.source_type import RDF_KEYS, CrawlOptions, RdfSourceType, rdf_salt
 from ..record import CurrentRecords, Sink
 from ..source_client import SourceClient

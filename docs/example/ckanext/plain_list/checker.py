@@ -4,8 +4,8 @@ import sqlalchemy as sa
 from ckan import model
 
 from ckanext.freshness import settings
-from ckanext.freshness.aging.messages import N_
 from ckanext.freshness.dates import utc, utc_now
+from ckanext.freshness.translation import N_
 from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.hosts import Hosts
 
