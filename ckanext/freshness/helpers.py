@@ -23,7 +23,6 @@ from .ckan_adapter import database, harvest
 from .ckan_adapter.core import NAMES, declared_fields, edits_some_organization
 from .ckan_adapter.database import TablesMissingError
 from .dates import EARLIEST, aware, parse_date, utc_now
-from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
 from .interfaces import IFreshnessTabs, Tab
 from .mails.recipients import NO, WISH_KEY
@@ -338,7 +337,7 @@ def freshness_harvest_error(
     message: str, code: dict[str, Any] | None = None
 ) -> harvests.PlainError:
     """Return an error of a harvest in a sentence, with the message behind it."""
-    return harvests.error(with_code(message, code))
+    return harvests.error(message, code)
 
 
 def freshness_next_harvest(source_id: str) -> datetime | None:
@@ -463,19 +462,12 @@ def freshness_percent(part: int, whole: int) -> str:
 
 def _record_reason(record: dict[str, Any]) -> str:
     """Return why a record of a preview or of a held list is there."""
-    return harvests.reason(with_code(record["reason"], record.get("reason_code")))
-
-
-def _deletion_reason(record: dict[str, Any]) -> str:
-    """Return why a record would be deleted, and what its own URL answered."""
-    message = with_code(record["reason"], record.get("reason_code"))
-    words = (_record_reason(record), harvests.own_url(message, record.get("own_url")))
-    return " ".join(filter(None, words))
+    return harvests.reason(record["reason"], record.get("reason_code"))
 
 
 _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "changed field": harvests.change,
-    "deletion": _deletion_reason,
+    "deletion": harvests.deletion,
     "frequency": labels.frequency_label,
     "job counts": lambda counts: ", ".join(harvests.job_counts(counts)),
     "not harvested": harvests.kind,

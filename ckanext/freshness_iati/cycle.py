@@ -143,8 +143,8 @@ class _Cycle:
             )
         )
         report.registry_read = not errors
-        report.errors += [from_column(row.message) for row in errors]
-        report.remarks += [f"{row.url}: {from_column(row.message)}" for row in remarks]
+        report.errors += [from_column(row.message)["message"] for row in errors]
+        report.remarks += [f"{row.url}: {from_column(row.message)['message']}" for row in remarks]
         hold = holds.hold_of(self.source_id)
         if hold is not None:
             report.stopped = tk._("The cycle stopped: {reason}").format(reason=hold.reason)

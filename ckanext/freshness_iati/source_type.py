@@ -23,7 +23,7 @@ from ckanext.freshness.harvesting.ckan.api import (
     too_many,
     without_user,
 )
-from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode, about
+from ckanext.freshness.harvesting.messages import HarvestMessage, Message, MessageCode, about
 from ckanext.freshness.harvesting.record import (
     Containers,
     CurrentRecords,
@@ -59,7 +59,7 @@ _RETIRED = N_(
     "IATI has retired the CKAN of its registry, so this source gets no more changes. Create a source for "
     "https://bulk-data.iatistandard.org and look at its preview. The datasets of this source stay."
 )
-RETIRED = HarvestMessage(_RETIRED.rstrip("."), MessageCode.OF_SOURCE_TYPE, words=_RETIRED)
+RETIRED = HarvestMessage(MessageCode.OF_SOURCE_TYPE, {"words": _RETIRED})
 
 
 def is_retired(source_url: str) -> bool:
@@ -217,7 +217,7 @@ class IndexCrawl:
             try:
                 await self._read(url, names, take)
             except UnreadableDocument as error:
-                unreadable[error.url] = error.reason
+                unreadable[error.url] = str(error.reason)
                 end.errors.append(error.message)
         if len(unreadable) > 1:
             unreadable[self._containers.root] = "none of its listings could be read"
@@ -323,7 +323,7 @@ class IatiSourceType(SourceType):
         """Return True: every reporting organisation becomes an organization."""
         return True
 
-    def advice(self, url: str) -> str | None:
+    def advice(self, url: str) -> Message | None:
         """Return a warning about a registry that is retired."""
         return RETIRED if is_retired(url) else None
 

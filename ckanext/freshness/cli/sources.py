@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -10,7 +12,6 @@ import click
 
 from ..dates import utc_now
 from ..harvesting.job_report import not_harvested, nothing_found
-from ..harvesting.messages import with_code
 from ..harvesting.preview import Preview, PreviewEntry
 from ..harvesting.preview import preview as make_preview
 from ..harvesting.strategy import RecordClass
@@ -59,8 +60,7 @@ def release(source: str, yes: bool, undo: bool) -> None:
         )
     click.echo(f"{hold['held_at']}: {hold['reason']}")
     for record in hold["held"]:
-        reason = with_code(record["reason"], record["reason_code"])
-        click.echo(_deletion(record["url"], reason, record.get("own_url"), record["title"]))
+        click.echo(_deletion(record))
     if undo:
         _decide("freshness_harvest_take_back", context, hold)
         forms = NN_("Held again: {count} dataset", "Held again: {count} datasets")
@@ -139,26 +139,24 @@ def preview_lines(shown: Preview) -> list[str]:
             "The brake would hold {count} deletions: {reason}",
         )
         lines.append(counted(forms, len(shown.held), reason=brake.reason))
-        lines += [_deletion_of(entry) for entry in shown.held]
+        lines += [_deletion(asdict(entry)) for entry in shown.held]
     return lines
 
 
-def _deletion_of(entry: PreviewEntry) -> str:
-    return _deletion(
-        entry.url, with_code(entry.reason, entry.reason_code), entry.own_url, entry.title
-    )
-
-
-def _deletion(url: str, reason: str, answer: str | None, title: str | None) -> str:
-    """Return the line of a record that would be deleted: its title, its URL, why, and what the URL answered."""
-    return f"{_record(url, reason, title)} {harvests.own_url(reason, answer)}".rstrip()
-
-
-def _record(url: str, reason: str, title: str | None) -> str:
+def _line(record: Mapping[str, Any], why: str) -> str:
     """Return the line of a record: its title, its URL, and why it is listed. Reasons may begin with the URL."""
+    url, title = record["url"], record["title"]
     about = f"{title} ({url})" if title else url
-    why = harvests.reason(reason).removeprefix(f"{url}: ")
+    why = why.removeprefix(f"{url}: ")
     return f"  {about}: {why}" if why else f"  {about}"
+
+
+def _deletion(record: Mapping[str, Any]) -> str:
+    return _line(record, harvests.deletion(record))
+
+
+def _kept_or_written(record: Mapping[str, Any]) -> str:
+    return _line(record, harvests.reason(record["reason"], record["reason_code"]))
 
 
 def _entries(
@@ -166,9 +164,5 @@ def _entries(
 ) -> list[str]:
     lines = [f"{label}: {len(entries)}"]
     if is_listed:
-        lines += map(_deletion_of if is_deletion else _kept_or_written, entries)
+        lines += map(_deletion if is_deletion else _kept_or_written, map(asdict, entries))
     return lines
-
-
-def _kept_or_written(entry: PreviewEntry) -> str:
-    return _record(entry.url, with_code(entry.reason, entry.reason_code), entry.title)

@@ -19,7 +19,7 @@ from ..model import HarvestReport
 from ..web.urls import loose_spelling
 from . import known_records
 from .legal_values import clean_all
-from .messages import HarvestMessage, MessageCode, code_of, from_column, to_column
+from .messages import HarvestMessage, Message, MessageCode, from_column, to_column
 from .object_writer import ObjectWriter
 from .sources import our_names
 from .survey import Survey
@@ -42,11 +42,6 @@ def not_harvested(found: Survey) -> list[dict[str, Any]]:
     ]
 
 
-def coded(message: str) -> dict[str, Any]:
-    """Return a message as plain data: its text, and its code with its values."""
-    return {"message": str(message), "message_code": code_of(message)}
-
-
 def nothing_found(found: Survey) -> HarvestMessage | None:
     """Return an error for people if a source that was never harvested has nothing to harvest.
 
@@ -58,25 +53,10 @@ def nothing_found(found: Survey) -> HarvestMessage | None:
     others = [f"{one['count']} x {one['kind']}" for one in not_harvested(found)]
     if others:
         count = sum(one["count"] for one in not_harvested(found))
-        return HarvestMessage(
-            f"The source lists nothing that can be harvested, only {', '.join(others)}. Datasets must be "
-            "published there, with URLs of their own",
-            MessageCode.NOTHING_USABLE,
-            count=count,
-        )
+        return HarvestMessage(MessageCode.NOTHING_USABLE, {"count": count}, ", ".join(others))
     if count := len(found.crawled.containers.catalogs):
-        catalogs = "1 catalog" if count == 1 else f"{count} catalogs"
-        return HarvestMessage(
-            f"The source lists {catalogs}, but no datasets. If it should have some, check that they are "
-            "published there, then harvest it again",
-            MessageCode.EMPTY_CATALOGS,
-            count=count,
-        )
-    return HarvestMessage(
-        "The source lists no catalogs and no datasets. Check its URL: it must be that of the server itself or "
-        "of one of its catalogs, not of a page for people. If it is right, something must be published there",
-        MessageCode.LISTS_NOTHING,
-    )
+        return HarvestMessage(MessageCode.EMPTY_CATALOGS, {"count": count})
+    return HarvestMessage(MessageCode.LISTS_NOTHING)
 
 
 def separate_codes(report: dict[str, Any]) -> None:
@@ -86,12 +66,11 @@ def separate_codes(report: dict[str, Any]) -> None:
     """
     errors = [error for record in report["object_errors"].values() for error in record["errors"]]
     for error in (*report["gather_errors"], *errors):
-        message = from_column(error["message"])
-        error |= {"message": str(message), "message_code": code_of(message)}
+        error |= from_column(error["message"])
 
 
 def keep(
-    source_id: str, job_id: str, found: Survey, writer: ObjectWriter, warnings: Sequence[str]
+    source_id: str, job_id: str, found: Survey, writer: ObjectWriter, warnings: Sequence[Message]
 ) -> None:
     """Keep what a job found that belongs to no harvest object. No commit.
 
@@ -150,13 +129,14 @@ def of_no_field(job_id: str) -> dict[str, Any]:
     about_source = list(map(from_column, row.warnings)) if row else []
     if about_source:
         warnings.insert(
-            0, {"url": source.url, "guid": None, "messages": list(map(str, about_source))}
+            0,
+            {"url": source.url, "guid": None, "messages": [one["message"] for one in about_source]},
         )
     return {
         "warnings": warnings,
         "warning_count": sum(len(warning["messages"]) for warning in warnings),
         "drafts": row.drafts if row else 0,
-        "source_warnings": list(map(coded, about_source)),
+        "source_warnings": about_source,
         "not_harvested": row.not_harvested if row else [],
     }
 
@@ -233,17 +213,9 @@ titles of these sources. Packages of other harvesters state the URL of their rec
 
 
 def _twice(title: str, name: str, urls: set[str]) -> HarvestMessage:
-    count = len(urls)
-    records = "1 new record is" if count == 1 else f"{count} new records are"
-    return HarvestMessage(
-        f"{records} already on this portal, from the source {title} ({name}), for example "
-        f"{min(urls)}. With both sources, such datasets appear twice. If this source replaces the "
-        "other one, delete the other one before this one is harvested: its datasets stay, and a source of "
-        "the same organization takes them over",
-        MessageCode.ELSEWHERE,
-        count=count,
-        source=title,
-    )
+    values: dict[str, str | int] = {"count": len(urls), "source": title}
+    words = f"the other source is {name}, an example is {min(urls)}"
+    return HarvestMessage(MessageCode.ELSEWHERE, values, words)
 
 
 def _host(url: str) -> str | None:

@@ -1,14 +1,15 @@
-"""Messages about a harvest: English text for logs and programs, with a code that has a sentence for people.
+"""Messages about a harvest: a code and its values, which become a sentence when it is written or shown.
 
-ckanext-harvest keeps messages as text. There the code and its values follow the text, in a line of JSON. A
-message without a code is shown as it is. Pure.
+ckanext-harvest keeps messages as text. There the sentence is in English, and the code and its values follow it
+in a line of JSON, so that pages say it in the reader's language. A message may also be a plain text. Pure.
 """
 
 from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..translation import N_, NN_
@@ -17,17 +18,16 @@ from ..web.errors import FetchError
 
 @enum.unique
 class MessageCode(enum.Enum):
-    """The meaning of a message, with the sentence that people read in their language.
+    """The meaning of a message, with its sentence. A pair is a singular and a plural.
 
-    The sentence contains the message's values; a pair is a singular and a plural. If these values have words of
-    their own, :mod:`~ckanext.freshness.reporting.harvests` has them. An empty sentence says that the page
-    tells it already.
+    An empty sentence says that the page tells it already.
     """
 
     # Errors
     ANSWERED = "{status}"
-    NO_ANSWER = "{failure}"
-    """The value is that of a FailureReason."""
+    """The status decides the sentence."""
+    NO_ANSWER = "{error}"
+    """Pages have a sentence for each value ``failure``, that of a FailureReason."""
     HOST_GIVEN_UP = NN_(
         "{host} failed {failed} times in a row. {count} more document was not requested.",
         "{host} failed {failed} times in a row. {count} more documents were not requested.",
@@ -162,21 +162,62 @@ class MessageCode(enum.Enum):
         return cls[key.upper().replace(" ", "_")]
 
 
-class HarvestMessage(str):
-    """A text with the code and values of its sentence. It can be used wherever a text can."""
+_ANSWERS = {
+    401: N_("The server refuses access ({status})."),
+    403: N_("The server refuses access ({status})."),
+    404: N_("It is no longer there (the server answers {status})."),
+    410: N_("It is no longer there (the server answers {status})."),
+    429: N_("The server wants fewer requests ({status})."),
+}
+_SERVER_FAULT = N_("The server has a fault ({status}).")
+_OTHER_ANSWER = N_("The server does not return it ({status}).")
 
-    __slots__ = ("code", "values")
 
-    code: MessageCode | None
-    values: Mapping[str, Any]
+def sentence(
+    code: MessageCode,
+    values: Mapping[str, Any],
+    gettext: Callable[[str], str] = N_,
+    ngettext: Callable[[str, str, int], str] = lambda one, many, count: one if count == 1 else many,
+) -> str:
+    """Return the sentence of a code with its values, by default in English.
 
-    def __new__(
-        cls, text: str, code: MessageCode | None = None, **values: str | int
-    ) -> HarvestMessage:
-        message = super().__new__(cls, text)
-        message.code = code
-        message.values = values
-        return message
+    :param gettext: translates a sentence.
+    :param ngettext: returns the form for a number, translated.
+    :raises KeyError: a value is missing; another version may have had others.
+    """
+    words: str | tuple[str, str] = code.value
+    if code is MessageCode.ANSWERED:
+        other = _SERVER_FAULT if values["status"] >= 500 else _OTHER_ANSWER
+        words = _ANSWERS.get(values["status"], other)
+    elif code is MessageCode.OF_SOURCE_TYPE:
+        words = values["words"]
+    if isinstance(words, tuple):
+        words = ngettext(*words, values["count"])
+    elif words:
+        words = gettext(words)
+    return words.format(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestMessage:
+    """A message with a code. Its text is in English, for logs and tables.
+
+    :ivar details: what helps engineers only, in English; it follows the sentence
+    :ivar subject: what the message is about, such as a URL; it precedes the sentence
+    """
+
+    code: MessageCode
+    values: Mapping[str, str | int] = field(default_factory=dict)
+    details: str = ""
+    subject: str = ""
+
+    def __str__(self) -> str:
+        words = sentence(self.code, self.values).removesuffix(".")
+        return ": ".join(filter(None, (self.subject, words, self.details)))
+
+
+Message = HarvestMessage | str
+"""A message with a code, or a plain text, which is shown as it is."""
 
 
 def no_answer(error: FetchError, more: str = "") -> HarvestMessage:
@@ -184,45 +225,42 @@ def no_answer(error: FetchError, more: str = "") -> HarvestMessage:
 
     :param more: words to add to those of the error
     """
-    words = error.words + more
-    return HarvestMessage(words, MessageCode.NO_ANSWER, failure=error.reason.value)
+    values = {"failure": error.reason.value, "error": error.words + more}
+    return HarvestMessage(MessageCode.NO_ANSWER, values)
 
 
-def about(subject: str, message: str) -> HarvestMessage:
-    """Return a message with its subject, such as a URL, before it. It keeps its code."""
-    return with_code(f"{subject}: {message}", code_of(message))
+def about(subject: str, message: Message) -> Message:
+    """Return a message with its subject, such as a URL, before it."""
+    if isinstance(message, str):
+        return f"{subject}: {message}"
+    return replace(message, subject=": ".join(filter(None, (subject, message.subject))))
 
 
-def code_of(message: str) -> dict[str, Any] | None:
+def code_of(message: Message) -> dict[str, Any] | None:
     """Return the code and the values of a message as plain data; None if it has no code."""
-    code = getattr(message, "code", None)
-    if code is None:
+    if isinstance(message, str):
         return None
-    return {"code": code.key, "values": dict(getattr(message, "values", {}))}
+    return {"code": message.code.key, "values": dict(message.values)}
 
 
-def with_code(text: str, plain: Any) -> HarvestMessage:
-    """Return a message of a text and of what :func:`code_of` returned.
-
-    The message has no code if the data are something else, or name a code of another version.
-    """
-    try:
-        return HarvestMessage(text, MessageCode.named(plain["code"]), **plain["values"])
-    except (AttributeError, KeyError, TypeError):
-        return HarvestMessage(text)
+def as_plain(message: Message) -> dict[str, Any]:
+    """Return a message as plain data: ``message``, its text, and ``message_code``, see :func:`code_of`."""
+    return {"message": str(message), "message_code": code_of(message)}
 
 
-def to_column(message: str) -> str:
+def to_column(message: Message) -> str:
     """Return a message as ckanext-harvest's tables keep it: the text, and its code in a line of JSON."""
     code = code_of(message)
     return str(message) if code is None else f"{message}\n{json.dumps(code, sort_keys=True)}"
 
 
-def from_column(column: str) -> HarvestMessage:
-    """Return the message that a column keeps. Any other text is a message without a code."""
+def from_column(column: str) -> dict[str, Any]:
+    """Return the message that a column keeps, see :func:`as_plain`. Any other text has no code."""
     text, _, last = column.rpartition("\n")
     try:
-        found = with_code(text, json.loads(last))
+        code = json.loads(last)
     except ValueError:
-        return HarvestMessage(column)
-    return found if found.code else HarvestMessage(column)
+        code = None
+    if not isinstance(code, dict) or code.keys() != {"code", "values"}:
+        return {"message": column, "message_code": None}
+    return {"message": text, "message_code": code}

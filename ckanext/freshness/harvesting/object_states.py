@@ -23,7 +23,7 @@ from ..ckan_adapter.harvest import publish_jobs, unqueued_jobs, unqueued_objects
 from ..dates import utc, utc_now
 from ..web.urls import loose_spelling
 from .known_records import RESOURCE_IDS, extras_of
-from .messages import HarvestMessage, MessageCode, to_column
+from .messages import HarvestMessage, Message, MessageCode, to_column
 from .object_writer import PAGED
 from .record import spellings, urls_in_guid
 from .sources import our_names
@@ -239,7 +239,7 @@ def retire(item: PendingObject) -> None:
 # States
 
 
-def add_job_error(job_id: str, message: str) -> None:
+def add_job_error(job_id: str, message: Message) -> None:
     """Add an error of the gather to a job, log it and commit.
 
     Writes nothing if the job is gone, because its source was cleared.
@@ -252,10 +252,10 @@ def add_job_error(job_id: str, message: str) -> None:
     }
     _insert_if_there(harvest.GATHER_ERROR, row, _job.c.id == job_id)
     model.Session.commit()
-    log.info(message)
+    log.info("%s", message)
 
 
-def add_error(object_id: str, message: str) -> None:
+def add_error(object_id: str, message: Message) -> None:
     """Add an import error to an object and commit.
 
     Does nothing if the object is gone, because its source was cleared.
@@ -399,8 +399,7 @@ def report_abort(job_id: str) -> None:
             .values(report_status="errored")
             .execution_options(synchronize_session=False)
         )
-        words = "The job was aborted. The next job does what this one has not done"
-        add_job_error(job_id, HarvestMessage(words, MessageCode.ABORTED))
+        add_job_error(job_id, HarvestMessage(MessageCode.ABORTED))
 
 
 def _running(*conditions: Any) -> list[str]:

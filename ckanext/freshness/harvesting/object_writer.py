@@ -20,7 +20,7 @@ from ..dates import utc, utc_now
 from ..status import indexing
 from .known_records import RESOURCE_IDS
 from .legal_values import json_text
-from .messages import to_column
+from .messages import Message, to_column
 from .record import KnownRecord
 from .strategy import AbsentRecord, RecordClass
 from .survey import RecordChange
@@ -115,7 +115,7 @@ class ObjectWriter:
             )
         )
 
-    def failed(self, url: str, guid: str, error: str) -> None:
+    def failed(self, url: str, guid: str, error: Message) -> None:
         object_id = self._add(guid, {"dataset_url": url}, state="ERROR", report_status="errored")
         self._errors.append(
             {

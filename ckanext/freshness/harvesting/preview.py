@@ -24,9 +24,9 @@ from ..ckan_adapter.core import job_from_id, model
 from ..ckan_adapter.database import TablesMissingError, refuse_missing_tables
 from ..dates import aware, utc_now, utc_text
 from . import holds
-from .job_report import coded, harvested_elsewhere, not_harvested, nothing_found
+from .job_report import harvested_elsewhere, not_harvested, nothing_found
 from .known_records import last_harvested
-from .messages import HarvestMessage, MessageCode, code_of
+from .messages import HarvestMessage, Message, MessageCode, as_plain, code_of
 from .packages.organizations import new_organizations
 from .record import KnownRecord
 from .record_changes import FieldChange, changes
@@ -89,7 +89,7 @@ class Preview:
     """Current records that the source no longer has and that are kept, for some time or for good."""
     held: list[PreviewEntry] = field(default_factory=list)
     """The records whose deletion the brake would hold."""
-    source_warnings: list[str] = field(default_factory=list)
+    source_warnings: list[Message] = field(default_factory=list)
     """Warnings about the source itself."""
 
     @property
@@ -117,9 +117,9 @@ class Preview:
             "answered": found.crawled.has_answered,
             "warnings": [*source.warnings, *found.warnings[:limit]],
             "drafts": found.drafts,
-            "source_warnings": [coded(warning) for warning in self.source_warnings],
+            "source_warnings": list(map(as_plain, self.source_warnings)),
             "not_harvested": not_harvested(found),
-            "nothing": None if nothing is None else coded(nothing),
+            "nothing": None if nothing is None else as_plain(nothing),
             "errors": [str(error) for error in found.crawled.errors],
             "error_codes": [code_of(error) for error in found.crawled.errors],
             "counts": counts,
@@ -128,7 +128,7 @@ class Preview:
         }
 
 
-def _entry(url: str, guid: str, reason: str, owner: KnownRecord | None = None) -> PreviewEntry:
+def _entry(url: str, guid: str, reason: Message, owner: KnownRecord | None = None) -> PreviewEntry:
     """Return an entry.
 
     :param owner: the current or adopted record whose dataset it is
@@ -187,9 +187,8 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
     result.source_warnings = [*found.crawled.warnings, *harvested_elsewhere(source.id, new)]
     if titles := new_organizations(source.id, memory, found.crawled.organizations):
         named = ", ".join([*titles[:LISTED], *(["..."] if titles[LISTED:] else [])])
-        count, words = len(titles), f"organizations that would be made: {named}"
-        code = MessageCode.NEW_ORGANIZATIONS
-        result.source_warnings.append(HarvestMessage(words, code, count=count, titles=named))
+        values: dict[str, str | int] = {"count": len(titles), "titles": named}
+        result.source_warnings.append(HarvestMessage(MessageCode.NEW_ORGANIZATIONS, values))
     model.Session.rollback()
     return result
 
@@ -232,7 +231,7 @@ class _Lists:
             entry.moved_from, entry.moved_to = change.known.catalog_url, change.catalog_url
         self._preview.changes[change.kind].append(entry)
 
-    def failed(self, url: str, guid: str, error: str) -> None:
+    def failed(self, url: str, guid: str, error: Message) -> None:
         self._preview.failed.append(_entry(url, guid, error))
 
     def kept(self, absent: AbsentRecord) -> None:

@@ -16,6 +16,7 @@ from hashlib import sha256
 from typing import Any
 
 from ..web.urls import loose_spelling, spelling
+from .messages import Message
 
 RESOURCE_KEYS = frozenset(
     [
@@ -221,7 +222,7 @@ class Sighting:
     """None if the record could not be read, or if all its bytes have the same hash as last time."""
     subject: str | None = None
     """The URL that the record's own document names, if it differs from the listed URL."""
-    error: str | None = None
+    error: Message | None = None
     """For people, with the URL: why the record could not be read. None for a draft that was never
     harvested."""
     memory: str | None = None

@@ -17,7 +17,7 @@ from .. import settings
 from ..web.errors import FailureReason, FetchError
 from ..web.exchange import Answer, Request
 from ..web.urls import Target, display_url, normal_host, parse_url
-from .messages import HarvestMessage, MessageCode, about, no_answer
+from .messages import HarvestMessage, Message, MessageCode, about, no_answer
 from .record import ReadOutcome
 from .source_config import OPTION, Source, read_headers
 
@@ -146,11 +146,8 @@ def unexpected(words: str, error: Exception) -> HarvestMessage:
 
     :param words: what failed.
     """
-    kind = type(error).__name__
-    return HarvestMessage(
-        f"{words}: an unexpected {kind}, which the log of the gather consumer explains",
-        MessageCode.UNEXPECTED,
-    )
+    words += f": {type(error).__name__}, which the log of the gather consumer explains"
+    return HarvestMessage(MessageCode.UNEXPECTED, details=words)
 
 
 class UnreadableDocument(Exception):
@@ -165,7 +162,7 @@ class UnreadableDocument(Exception):
     def __init__(
         self,
         url: str,
-        reason: str,
+        reason: Message,
         outcome: ReadOutcome = ReadOutcome.FAILED,
         *,
         status: int | None = None,
@@ -176,7 +173,7 @@ class UnreadableDocument(Exception):
         :param reported: another error of this crawl reports the cause already.
         """
         self.message = about(display_url(url), reason)
-        super().__init__(self.message)
+        super().__init__(str(self.message))
         self.url = url
         self.outcome = outcome
         self.reason = reason
@@ -199,16 +196,11 @@ class SourceReader:
         self._deferred: Counter[str] = Counter()
 
     @property
-    def errors(self) -> list[str]:
+    def errors(self) -> list[Message]:
         """One line for people for each host whose documents were not all requested."""
         given_up = [
             HarvestMessage(
-                f"{host}: {GIVE_UP_AFTER} documents in a row could not be read; "
-                f"{count} more were not requested",
-                MessageCode.HOST_GIVEN_UP,
-                host=host,
-                failed=GIVE_UP_AFTER,
-                count=count,
+                MessageCode.HOST_GIVEN_UP, {"host": host, "failed": GIVE_UP_AFTER, "count": count}
             )
             for host, count in sorted(self._skipped.items())
         ]
@@ -231,8 +223,8 @@ class SourceReader:
             raise UnreadableDocument(url, no_answer(error)) from error
         if self._in_a_row[target.host] >= GIVE_UP_AFTER:
             self._skipped[target.host] += 1
-            reason = "was not requested: its host was given up"
-            raise UnreadableDocument(url, reason, reported=True)
+            words = "was not requested: its host was given up"
+            raise UnreadableDocument(url, words, reported=True)
         request = Request(
             url,
             accept=accept,
@@ -257,8 +249,8 @@ class SourceReader:
             del self._in_a_row[target.host]
         if answer.status == 200:
             return answer
-        words = f"it answers {answer.status}{_tried(answer.attempts)}"
-        reason = HarvestMessage(words, MessageCode.ANSWERED, status=answer.status)
+        values = {"status": answer.status}
+        reason = HarvestMessage(MessageCode.ANSWERED, values, _tried(answer.attempts))
         outcome = _OUTCOMES.get(answer.status, ReadOutcome.FAILED)
         raise UnreadableDocument(
             url, reason, outcome, status=answer.status, body=answer.body or b""
@@ -268,12 +260,13 @@ class SourceReader:
         is_deferred = error.reason is FailureReason.HOST_DEFERRED
         if is_deferred:
             self._deferred[parse_url(error.target or url).host] += 1
-        reason = no_answer(error, _tried(error.attempts) + _ADVICE.get(error.reason, ""))
+        tried = _tried(error.attempts)
+        reason = no_answer(error, (tried and f" ({tried})") + _ADVICE.get(error.reason, ""))
         return UnreadableDocument(url, reason, reported=is_deferred)
 
 
 def _tried(attempts: int) -> str:
-    return f" (tried {attempts} times)" if attempts > 1 else ""
+    return f"tried {attempts} times" if attempts > 1 else ""
 
 
 Item = TypeVar("Item")

@@ -40,7 +40,7 @@ from ..ckan_adapter.core import model
 from ..model import HarvestDocument
 from ..web.event_loop import run
 from ..web.urls import display_url
-from .messages import about
+from .messages import Message, about
 from .record import (
     Containers,
     CurrentRecords,
@@ -61,9 +61,9 @@ class CrawlEnd:
     """The result of a crawl, besides the records that it handed on."""
 
     containers: Containers
-    errors: list[str] = field(default_factory=list)
+    errors: list[Message] = field(default_factory=list)
     """For people: a line with URL and reason for each container that could not be read."""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Message] = field(default_factory=list)
     """For people: a line for each oddity of the source's lists that cost nothing."""
     not_harvested: dict[str, NotHarvested] = field(default_factory=dict)
     """Members of the source's lists that become no dataset, by their kind in a few words."""
@@ -81,14 +81,14 @@ class CrawlEnd:
         """Whether the source's own URL was read."""
         return self.containers.root not in self.containers.unreadable
 
-    def mark_unreadable(self, container: str, reason: str, *, reported: bool = False) -> None:
+    def mark_unreadable(self, container: str, reason: Message, *, reported: bool = False) -> None:
         """Note that a container could not be read.
 
         :param reported: another error reports this failure, so add none.
         """
         self._mark(self.containers.unreadable, container, reason, reported)
 
-    def mark_unproved(self, container: str, reason: str, *, reported: bool = False) -> None:
+    def mark_unproved(self, container: str, reason: Message, *, reported: bool = False) -> None:
         """Note that a container was not proved to be read whole. It protects only records that no list has.
 
         :param reported: another error reports it, or it is no error.
@@ -100,9 +100,11 @@ class CrawlEnd:
         if container not in self.containers.unproved:
             self.containers.without_list.add(container)
 
-    def _mark(self, marked: dict[str, str], container: str, reason: str, reported: bool) -> None:
+    def _mark(
+        self, marked: dict[str, str], container: str, reason: Message, reported: bool
+    ) -> None:
         if container not in marked:
-            marked[container] = reason
+            marked[container] = str(reason)
             if not reported:
                 self.errors.append(about(display_url(container), reason))
 
@@ -254,7 +256,7 @@ class SourceType:
         :raises ConfigError: it cannot be used; names every mistake.
         """
 
-    def advice(self, url: str) -> str | None:
+    def advice(self, url: str) -> Message | None:
         """Return a warning about a source's URL, for the editor who saves it; None if there is none."""
         return None
 

@@ -28,7 +28,7 @@ from ..settings import brake_limits
 from ..status import indexing, refresh
 from . import holds, job_report, known_records, object_states, object_writer
 from .legal_values import json_text
-from .messages import HarvestMessage, MessageCode
+from .messages import HarvestMessage, Message, MessageCode
 from .object_states import PendingObject
 from .object_writer import PAGED, ObjectWriter, set_extras
 from .packages.organizations import ensure_organizations
@@ -57,9 +57,8 @@ MOST_ENDS = 3
 """How often a record may end its consumer before it is given up."""
 
 GIVEN_UP = HarvestMessage(
-    "The import of this record has ended its consumer three times, so it was given up. Look into the log of "
-    "the fetch consumer, and whether the machine ran out of memory. The next job tries again",
     MessageCode.GIVEN_UP,
+    details="look into the log of the fetch consumer, and whether the machine ran out of memory",
 )
 
 _STOPS = (KeyboardInterrupt, SystemExit)
@@ -125,27 +124,19 @@ def _end_gather(job_id: str, error: BaseException) -> None:
     object_states.add_job_error(job_id, _job_message(error, job_id))
 
 
-def _job_message(error: BaseException, job_id: str) -> str:
+def _job_message(error: BaseException, job_id: str) -> Message:
     """Return, for the source's editor, why a job ended before it had read the source."""
     if isinstance(error, ConfigError):
-        words = f"The source's configuration cannot be used: {error}"
-        return HarvestMessage(words, MessageCode.CONFIGURATION)
+        return HarvestMessage(MessageCode.CONFIGURATION, details=str(error))
     if isinstance(error, database.TablesMissingError):
         return str(error)
     name = type(error).__name__
     if isinstance(error, _STOPS):
-        return HarvestMessage(
-            f"The process that harvests was stopped ({name}) while it read the source. Nothing was changed. "
-            "Start it again, then harvest the source again",
-            MessageCode.STOPPED,
-        )
-    return HarvestMessage(
-        f"The job ended early because of an unexpected error ({name}). Nothing was changed. The next job "
-        "reads the source anew. If it fails too, look for this in the log of the gather consumer: Harvest "
-        f"job {job_id} could not be gathered",
-        MessageCode.JOB_FAILED,
-        error=name,
+        return HarvestMessage(MessageCode.STOPPED, details=name)
+    words = (
+        f"{name}; the log of the gather consumer has: Harvest job {job_id} could not be gathered"
     )
+    return HarvestMessage(MessageCode.JOB_FAILED, details=words)
 
 
 def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[str]:
@@ -189,7 +180,7 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     for error in errors:
         object_states.add_job_error(job_id, error)
     writer.finish()
-    warnings: list[str] = list(found.crawled.warnings)
+    warnings = list(found.crawled.warnings)
     if not found.current:
         # Only before the first harvest: it reads the records of all other sources.
         warnings += job_report.harvested_elsewhere(source.id, writer.new_urls())
@@ -239,13 +230,11 @@ def brake_message(count: int, reason: str, name: str) -> HarvestMessage:
     :param reason: why they are held, for people.
     :param name: the source's name, as commands take it.
     """
-    held = "1 deletion is held" if count == 1 else f"{count} deletions are held"
-    return HarvestMessage(
-        f"{held}: {reason}. Look at them on "
-        f"the source's page and release them there, or with: ckan freshness release {name}",
-        MessageCode.DELETIONS_HELD,
-        count=count,
+    words = (
+        f"{reason}. Look at them on the source's page and release them there, or with: "
+        f"ckan freshness release {name}"
     )
+    return HarvestMessage(MessageCode.DELETIONS_HELD, {"count": count}, words)
 
 
 def summary(found: Survey) -> str:
@@ -423,7 +412,7 @@ def _confirm(marks: Mapping[str, datetime]) -> None:
         model.Session.rollback()
 
 
-def _error_message(error: BaseException, object_id: str) -> str:
+def _error_message(error: BaseException, object_id: str) -> Message:
     """Return, for the source's editor, why an object could not be imported."""
     if isinstance(error, ConfigError):
         return _job_message(error, "")
@@ -431,27 +420,22 @@ def _error_message(error: BaseException, object_id: str) -> str:
         return str(error)
     if isinstance(error, TimeLimitError):
         minutes = round(harvest.RECORD_TIME / timedelta(minutes=1))
-        words = (
-            f"Its import was ended after {minutes} minutes, and the dataset is as it was. The next job tries "
-            "again. If it fails too, ask the publisher whether the record is as large as it should be"
-        )
-        return HarvestMessage(words, MessageCode.TOOK_TOO_LONG, minutes=minutes)
+        return HarvestMessage(MessageCode.TOOK_TOO_LONG, {"minutes": minutes})
     if isinstance(error, tk.ValidationError):
         summary = error.error_summary or error.error_dict
         refused = "; ".join(f"{key}: {value}" for key, value in summary.items())
-        words = f"CKAN refuses the dataset: {refused}"
-        return HarvestMessage(words, MessageCode.REFUSED_BY_CKAN, why=refused)
+        return HarvestMessage(MessageCode.REFUSED_BY_CKAN, {"why": refused})
     if isinstance(error, tk.NotAuthorized):
         return f"CKAN does not let the harvester write the dataset: {error}"
     if isinstance(error, SearchIndexError):
         return shorten(f"Solr does not take the dataset: {error}", width=500, placeholder=" ...")
     # An editor cannot use Python's message, which may also hold a secret; the log has it.
-    return HarvestMessage(
-        f"An unexpected error of CKAN or of one of its extensions ({type(error).__name__}): the dataset is "
-        "as it was. The next job tries again. If it fails too, look for this in the log of the fetch "
-        f"consumer: Harvest object {object_id} could not be imported",
-        MessageCode.UNEXPECTED,
+    words = (
+        f"{type(error).__name__} of CKAN or of one of its extensions. The dataset is as it was, and the next "
+        "job tries again. If it fails too, look for this in the log of the fetch consumer: Harvest object "
+        f"{object_id} could not be imported"
     )
+    return HarvestMessage(MessageCode.UNEXPECTED, details=words)
 
 
 def original_url(harvest_object_id: str) -> str | None:

@@ -396,28 +396,23 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
     is_wall = answer is ReadOutcome.FORBIDDEN and known.catalog_url in crawl.refusing
     refusal = _refusal(known.refusal, answer, crawl.now, is_wall=is_wall)
     if not known.recognised and not is_listed:
-        reason = HarvestMessage(
-            f"kept: another harvester called it {known.guid!r}, which names no record of this source; "
-            "whether it is still there cannot be told",
-            MessageCode.FOREIGN,
-        )
+        reason = HarvestMessage(MessageCode.FOREIGN, details=known.guid)
         return AbsentRecord(known, False, reason)
     if seen is None and known.url in containers.listed and not known.is_catalog:
         # Its contents were asked for, and something else came. Catalogs are no records if the source says so.
-        return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), refusal)
+        return AbsentRecord(known, False, _NOT_READ, refusal)
     for url in (containers.root, known.catalog_url, known.url):
         if (shield := containers.unreadable_as(url)) is not None:
-            words = f"kept: {shield} could not be read"
-            reason = HarvestMessage(words, MessageCode.CONTAINER_NOT_READ)
+            reason = HarvestMessage(MessageCode.CONTAINER_NOT_READ, details=shield)
             return AbsentRecord(known, False, reason, refusal)
     if seen is None or not is_listed:
         return _decide_unlisted(known, answer, refusal, crawl)
     if (refused := _of_this_job(refusal, seen.outcome)) is not None:
         return _decide_refused(known, refused, crawl)
-    return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), refusal)
+    return AbsentRecord(known, False, _NOT_READ, refusal)
 
 
-_NOT_READ = "kept: listed, but could not be read", MessageCode.NOT_READ
+_NOT_READ = HarvestMessage(MessageCode.NOT_READ)
 
 
 _REFUSED_AS = {ReadOutcome.FORBIDDEN: RefusedAs.FORBIDDEN, ReadOutcome.GONE: RefusedAs.GONE}
@@ -460,27 +455,24 @@ def _decide_unlisted(
     containers = crawl.containers
     was_there = containers.has_own_documents or known.guid in crawl.answered
     if answer is ReadOutcome.GONE and was_there:
-        reason = HarvestMessage("its own URL answers 404 or 410: it is gone", MessageCode.GONE)
+        reason = HarvestMessage(MessageCode.GONE, details="its own URL answers 404 or 410")
         return AbsentRecord(known, True, reason, refusal)
     container = next(iter([*containers.unreadable, *containers.unproved]), None)
     refused = None if containers.unreadable else _of_this_job(refusal, answer)
     if refused and answer is ReadOutcome.FORBIDDEN and (was_there or container is None):
         return _decide_refused(known, refused, crawl)
     if container is not None:
-        words = f"not listed any more, but {container} could not be read whole and may list it"
         # If its URL may always have answered so, and the list is never proved, only an editor can decide.
         is_late = refused is not None and (
             _is_late(refused, crawl.now) or _is_in_turn(refused, crawl.now)
         )
-        words = words if is_late else f"kept: {words}"
-        reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED, container=container)
+        reason = HarvestMessage(MessageCode.MAY_BE_LISTED, {"container": container}, container)
         return AbsentRecord(known, is_late, reason, refusal, needs_approval=is_late)
     if answer is ReadOutcome.PRESENT:
-        words = "no longer listed by the source; its own URL still answers"
-        reason = HarvestMessage(words, MessageCode.UNLISTED_ANSWERS)
+        reason = HarvestMessage(MessageCode.UNLISTED_ANSWERS)
         is_sure = crawl.limits.delete_unlisted and not containers.without_list
         return AbsentRecord(known, True, reason, refusal, needs_approval=not is_sure)
-    reason = HarvestMessage("no longer listed by the source", MessageCode.UNLISTED)
+    reason = HarvestMessage(MessageCode.UNLISTED)
     is_doubtful = crawl.has_many_unasked or bool(containers.without_list)
     return AbsentRecord(
         known, True, reason, refusal, needs_approval=is_doubtful, wait=LEFT_OUT_AFTER
@@ -504,8 +496,7 @@ def _patient(
     since = known.absent_since or crawl.now
     until = since + limits.absent_for
     if not limits.deletes:
-        words = f"kept: absent since {utc_words(since)}, and this source keeps absent records"
-        reason = HarvestMessage(words, MessageCode.KEPT)
+        reason = HarvestMessage(MessageCode.KEPT, details=f"absent since {utc_words(since)}")
     elif crawl.now < until and not decision.needs_approval:
         return _waiting(decision, until, since)
     else:
@@ -525,8 +516,7 @@ def _unhurried(decision: AbsentRecord, now: datetime) -> AbsentRecord:
 
 def _waiting(decision: AbsentRecord, until: datetime, since: datetime) -> AbsentRecord:
     """Return the decision to keep a record that is to be deleted later."""
-    words = f"kept: {decision.reason}; to be deleted if it is absent until {utc_words(until)}"
-    reason = HarvestMessage(words, MessageCode.ABSENT, date=f"{until:%Y-%m-%d}")
+    reason = HarvestMessage(MessageCode.ABSENT, {"date": utc_words(until)}, str(decision.reason))
     return replace(decision, delete=False, reason=reason, absent_since=since)
 
 
@@ -559,24 +549,10 @@ def _is_in_turn(refusal: Refusal, now: datetime) -> bool:
     return now - refusal.first >= IN_TURN_AFTER
 
 
-_OF_CATALOG = "more than half of its catalog's records answer 401 or 403"
-
 _REFUSED = {
-    RefusedAs.FORBIDDEN: (
-        ("it answers 401 or 403", MessageCode.ACCESS_REFUSED),
-        ("withdrawn: it has answered 401 or 403 since {since}", MessageCode.WITHDRAWN),
-    ),
-    RefusedAs.WALL: (
-        (_OF_CATALOG, MessageCode.CATALOG_REFUSED),
-        (f"it has been refused since {{since}}, but {_OF_CATALOG}", MessageCode.CATALOG_REFUSED),
-    ),
-    RefusedAs.GONE: (
-        ("it answers 404 or 410, but is still listed", MessageCode.STILL_LISTED),
-        (
-            "it is listed, but has answered 404 or 410 since {since}: it is gone",
-            MessageCode.GONE,
-        ),
-    ),
+    RefusedAs.FORBIDDEN: (MessageCode.ACCESS_REFUSED, MessageCode.WITHDRAWN),
+    RefusedAs.WALL: (MessageCode.CATALOG_REFUSED, MessageCode.CATALOG_REFUSED),
+    RefusedAs.GONE: (MessageCode.STILL_LISTED, MessageCode.GONE),
 }
 """By refusal: why a record is kept at first, and why it is deleted or held later."""
 
@@ -588,19 +564,16 @@ def _decide_refused(known: KnownRecord, refusal: Refusal, crawl: _Crawl) -> Abse
     """
     early, late = _REFUSED[refusal.kind]
     is_wall = refusal.kind is RefusedAs.WALL
+    words = f"refused since {utc_words(refusal.since)}"
     if _is_late(refusal, crawl.now):
-        words, code = late
-        reason = HarvestMessage(words.format(since=utc_words(refusal.since)), code)
+        reason = HarvestMessage(late, details=words)
         return AbsentRecord(known, True, reason, refusal, needs_approval=is_wall)
     if _is_in_turn(refusal, crawl.now):
-        words = f"it has been refused in turn (401, 403, 404, 410) since {utc_words(refusal.first)}"
-        reason = HarvestMessage(words, MessageCode.REFUSED_IN_TURN)
+        words = f"401, 403, 404 and 410 in turn since {utc_words(refusal.first)}"
+        reason = HarvestMessage(MessageCode.REFUSED_IN_TURN, details=words)
         return AbsentRecord(known, True, reason, refusal, needs_approval=True)
-    words, code = early
-    until = utc_words(refusal.since + WITHDRAWN_AFTER)
-    then = "an editor decides" if is_wall else "gone"
-    words = f"kept: {words}; {then} if a job after {until} finds the same"
-    return AbsentRecord(known, False, HarvestMessage(words, code), refusal)
+    words += f"; a job after {utc_words(refusal.since + WITHDRAWN_AFTER)} decides"
+    return AbsentRecord(known, False, HarvestMessage(early, details=words), refusal)
 
 
 def _refusing_catalogs(

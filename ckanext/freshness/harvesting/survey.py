@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from ..dates import utc_words
-from .messages import HarvestMessage, MessageCode
+from .messages import HarvestMessage, Message, MessageCode
 from .record import (
     Containers,
     CurrentRecords,
@@ -80,7 +80,7 @@ class SurveyObserver(Protocol):
     def change(self, change: RecordChange) -> None:
         """Receive a record that was read or is to be deleted."""
 
-    def failed(self, url: str, guid: str, error: str) -> None:
+    def failed(self, url: str, guid: str, error: Message) -> None:
         """Receive a record that could not be read."""
 
     def kept(self, absent: AbsentRecord) -> None:
@@ -185,7 +185,7 @@ class _Classifier:
         self._has_catalogs = False
         """Catalogs become records, too, and come before their datasets."""
         self._result = Survey(current=len(self._known))
-        self._refused: dict[str, tuple[str, str]] = {}
+        self._refused: dict[str, tuple[str, Message]] = {}
         """Guid and error of current records that answer 401, 403, 404 or 410. The error is reported only
         if the record is not deleted."""
         self._adopters: dict[str, str] = {}
@@ -250,18 +250,19 @@ class _Classifier:
         missing = lost(self._known.contents_of(owner), sighting.contents)
         if not missing:
             return change
-        words = (
-            f"it lacks {', '.join(missing[:MOST])}, and its document may be cut, so that it stays as it is; it "
-            f"is changed if a job after {utc_words(until)} finds the same"
-        )
+        lacks = f"it lacks {', '.join(missing[:MOST])}; a job after {utc_words(until)} decides"
+        reason = HarvestMessage(MessageCode.INCOMPLETE, details=lacks)
         return replace(
             change,
             kind=RecordClass.UNCHANGED,
             guid=owner.guid,
-            reason=HarvestMessage(words, MessageCode.INCOMPLETE),
+            reason=reason,
             known=owner,
             sighting=replace(
-                sighting, contents=None, memory=owner.memory, warnings=[*sighting.warnings, words]
+                sighting,
+                contents=None,
+                memory=owner.memory,
+                warnings=[*sighting.warnings, str(reason)],
             ),
             incomplete_since=since,
         )
@@ -328,36 +329,26 @@ class _Classifier:
         self._result.counts[change.kind] += 1
         self._observer.change(change)
 
-    def _report_failure(self, url: str, guid: str, error: str) -> None:
+    def _report_failure(self, url: str, guid: str, error: Message) -> None:
         self._result.record_errors += 1
         self._observer.failed(url, guid, error)
 
 
 _WAITING = {
-    MessageCode.ABSENT: (
-        MessageCode.WAITING,
-        "records that the source no longer has, and that wait until they are deleted",
-    ),
-    MessageCode.KEPT: (
-        MessageCode.KEPT_ABSENT,
-        "records that the source no longer has, and that are kept",
-    ),
-    MessageCode.MAY_BE_LISTED: (
-        MessageCode.LIST_NOT_READ,
-        "records that {container} may list, which could not be read whole, and that are kept as long",
-    ),
+    MessageCode.ABSENT: MessageCode.WAITING,
+    MessageCode.KEPT: MessageCode.KEPT_ABSENT,
+    MessageCode.MAY_BE_LISTED: MessageCode.LIST_NOT_READ,
 }
 """By why an absent record is kept: what the job's report says of all such records."""
 
 
 def _waiting(keep: Collection[AbsentRecord]) -> Iterator[HarvestMessage]:
     """Yield how many records are absent and kept for each reason."""
-    for why, (code, words) in _WAITING.items():
+    for why, code in _WAITING.items():
         reasons = [absent.reason for absent in keep if absent.reason.code is why]
         if reasons:
             of_list = {key: text for key, text in reasons[0].values.items() if key == "container"}
-            text = f"{words.format(**of_list)}: {len(reasons)}"
-            yield HarvestMessage(text, code, count=len(reasons), **of_list)
+            yield HarvestMessage(code, {**of_list, "count": len(reasons)})
 
 
 def _reason(
@@ -365,16 +356,19 @@ def _reason(
 ) -> HarvestMessage:
     """Return why a record has its class."""
     if kind is RecordClass.MOVED and before is not None:
-        if before.catalog_url is None:
-            words = f"taken over from another harvester, which called it {before.guid}"
-            return HarvestMessage(words, MessageCode.TAKEN_OVER)
-        return HarvestMessage(f"moved: was {before.guid}", MessageCode.MOVED)
+        is_foreign = before.catalog_url is None
+        code = MessageCode.TAKEN_OVER if is_foreign else MessageCode.MOVED
+        return HarvestMessage(code, details=f"was {before.guid}")
     if adopted is not None:
-        words = "new here; takes over a dataset that was harvested before"
-        return HarvestMessage(words, MessageCode.ADOPTED)
-    words = {
-        RecordClass.NEW: "listed for the first time",
-        RecordClass.CHANGED: "its contents changed",
-        RecordClass.UNCHANGED: "its contents are as they were",
-    }[kind]
-    return HarvestMessage(words, MessageCode.AS_LISTED)
+        return HarvestMessage(MessageCode.ADOPTED)
+    return _AS_LISTED[kind]
+
+
+_AS_LISTED = {
+    kind: HarvestMessage(MessageCode.AS_LISTED, details=words)
+    for kind, words in (
+        (RecordClass.NEW, "listed for the first time"),
+        (RecordClass.CHANGED, "its contents changed"),
+        (RecordClass.UNCHANGED, "its contents are as they were"),
+    )
+}

@@ -1,7 +1,7 @@
 """Harvest sources and their jobs, and what became of records, in plain words.
 
 Each code of a message has a sentence (:class:`~ckanext.freshness.harvesting.messages.MessageCode`). Messages
-without a code are shown as they are.
+without a code, and those of other versions, are shown as they are.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import ckan.plugins.toolkit as tk
 from ..ckan_adapter.database import is_held
 from ..ckan_adapter.harvest import BEGINNING, CRON, GATHER_RESENT, is_importing
 from ..dates import aware, utc, utc_now, utc_text
+from ..harvesting import messages
 from ..harvesting.holds import gather_lock
-from ..harvesting.messages import MessageCode, code_of, from_column
+from ..harvesting.messages import MessageCode, from_column
 from ..harvesting.record import Record, urls_in_guid
 from ..harvesting.sources import source_type_named
 from ..translation import N_, NN_
@@ -193,10 +194,10 @@ def _errors(
     if not job_ids:
         return of_sources, of_records
     for job_id, message in rows(harvest_sql.FIRST_GATHER_ERRORS, jobs=job_ids, most=most):
-        of_sources.setdefault(job_id, []).append(error(from_column(message)))
+        of_sources.setdefault(job_id, []).append(error(**from_column(message)))
     for row in rows(harvest_sql.FIRST_RECORD_ERRORS, jobs=job_ids, most=most).mappings():
         found = {
-            "error": error(from_column(row["message"])),
+            "error": error(**from_column(row["message"])),
             "title": _title(row["content"]) or row["package_title"],
             **{key: row[key] for key in ("name", "state", "url")},
         }
@@ -289,17 +290,9 @@ OWN_URL: dict[str | None, str] = {
 }
 """What the own URL of a record answered that would be deleted, by the value of a ReadOutcome."""
 
-_SAY_IT_ALREADY = frozenset({MessageCode.GONE, MessageCode.UNLISTED_ANSWERS, MessageCode.WITHDRAWN})
-
-_STATUSES = {
-    401: N_("The server refuses access ({status})."),
-    403: N_("The server refuses access ({status})."),
-    404: N_("It is no longer there (the server answers {status})."),
-    410: N_("It is no longer there (the server answers {status})."),
-    429: N_("The server wants fewer requests ({status})."),
-}
-_SERVER_FAULT = N_("The server has a fault ({status}).")
-_OTHER_STATUS = N_("The server does not return it ({status}).")
+_SAY_IT_ALREADY = frozenset(
+    code.key for code in (MessageCode.GONE, MessageCode.UNLISTED_ANSWERS, MessageCode.WITHDRAWN)
+)
 
 FIELDS = {
     "access_rights": N_("Access rights"),
@@ -328,57 +321,53 @@ FIELDS = {
 """Words for fields whose keys say too little. CKAN and other pages translate the words of all others."""
 
 
-def error(message: str) -> PlainError:
-    """Return an error of a harvest in words. Only its details name the URL of its record or container."""
-    words = sentence(message)
+def error(message: str, message_code: Mapping[str, Any] | None = None) -> PlainError:
+    """Return an error of a harvest in words. Only its details name the URL of its record or container.
+
+    :param message_code: see :func:`.messages.code_of`
+    """
+    words = sentence(message_code)
     if words is not None:
-        return PlainError(words, str(message))
+        return PlainError(words, message)
     url, _, rest = message.partition(": ")
     names_url = url.startswith(("http://", "https://")) and rest
-    plain, details = (rest, str(message)) if names_url else (str(message), None)
+    plain, details = (rest, message) if names_url else (message, None)
     return PlainError(plain[:1].upper() + plain[1:], details)
 
 
-def reason(message: str) -> str:
+def reason(message: str, code: Mapping[str, Any] | None) -> str:
     """Return why a record is on a list; empty if the list's name says it."""
-    words = sentence(message)
-    return str(message) if words is None else words
+    words = sentence(code)
+    return message if words is None else words
 
 
-def own_url(message: str, answer: str | None) -> str:
-    """Return what a record's own URL answered; empty if the reason of its deletion says it.
+def deletion(record: Mapping[str, Any]) -> str:
+    """Return why a record would be deleted, and what its own URL answered.
 
-    :param message: the reason
-    :param answer: the value of a :class:`~ckanext.freshness.harvesting.record.ReadOutcome`, or None
+    :param record: of a preview or of a held list
     """
-    code = code_of(message)
-    if code is not None and MessageCode.named(code["code"]) in _SAY_IT_ALREADY:
-        return ""
-    return str(tk._(OWN_URL.get(answer, OWN_URL[None])))
+    code = record.get("reason_code")
+    words = reason(record["reason"], code)
+    if code is not None and code["code"] in _SAY_IT_ALREADY:
+        return words
+    answer = tk._(OWN_URL.get(record.get("own_url"), OWN_URL[None]))
+    return f"{words} {answer}".lstrip()
 
 
-def sentence(message: str) -> str | None:
-    """Return a message in the reader's language; None if it has no code."""
-    found = code_of(message)
-    if found is None:
-        return None
-    code, values = MessageCode.named(found["code"]), found["values"]
-    words = _words(code, values)
-    if isinstance(words, tuple):
-        return counted(words, **values)
-    return str(tk._(words)).format(**values) if words else ""
+def sentence(code: Mapping[str, Any] | None) -> str | None:
+    """Return a message in the reader's language; None if this version has no sentence for it.
 
-
-def _words(code: MessageCode, values: dict[str, Any]) -> str | tuple[str, str]:
-    if code is MessageCode.NO_ANSWER:
-        return REASONS[values["failure"]]
-    if code is MessageCode.ANSWERED:
-        other = _SERVER_FAULT if values["status"] >= 500 else _OTHER_STATUS
-        return _STATUSES.get(values["status"], other)
-    if code is MessageCode.OF_SOURCE_TYPE:
-        return str(values["words"])
-    words: str | tuple[str, str] = code.value
-    return words
+    :param code: see :func:`.messages.code_of`
+    """
+    # Tables keep the messages of other versions, whose codes may have had other values.
+    with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
+        if code is not None:
+            found, values = MessageCode.named(code["code"]), code["values"]
+            if found is MessageCode.NO_ANSWER:
+                words = REASONS[values["failure"]]
+                return str(tk._(words))
+            return messages.sentence(found, values, tk._, tk.ungettext)
+    return None
 
 
 def change(found: dict[str, Any]) -> str:

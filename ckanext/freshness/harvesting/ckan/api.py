@@ -55,22 +55,17 @@ class JsonClient(SourceReader):
         """
         body = (await self.fetch(url, "application/json")).body or b""
         if not body.strip():
-            words = HarvestMessage("answered with an empty body instead of JSON", MessageCode.EMPTY)
-            raise UnreadableDocument(url, words)
+            raise UnreadableDocument(url, HarvestMessage(MessageCode.EMPTY))
         # Each value but the first of a list or object follows a comma, in any encoding.
         if sum(map(body.count, (b"[", b"{", b","))) > MOST_VALUES:
             raise UnreadableDocument(url, f"answered with JSON of more than {MOST_VALUES:,} values")
         try:
             return _parsed(body)
         except (ValueError, RecursionError) as error:
-            words = HarvestMessage(
-                f"answered with JSON that cannot be read: {error}", MessageCode.MALFORMED
-            )
+            reason = HarvestMessage(MessageCode.MALFORMED, details=f"JSON: {error}")
             if body.lstrip()[:1] == b"<":
-                words = HarvestMessage(
-                    "answered with a page for people, not with JSON", MessageCode.NOT_METADATA
-                )
-            raise UnreadableDocument(url, words) from error
+                reason = HarvestMessage(MessageCode.NOT_METADATA)
+            raise UnreadableDocument(url, reason) from error
 
 
 def _parsed(body: bytes) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...web.urls import loose_spelling
-from ..messages import about
+from ..messages import Message, about
 from ..record import (
     Containers,
     CurrentRecords,
@@ -239,7 +239,7 @@ class PortalCrawl:
                 try:
                     await self._show(name, kind)
                 except UnreadableDocument as error:
-                    words = error.reason
+                    words = str(error.reason)
                     if error.outcome is ReadOutcome.GONE:
                         words = (
                             "the portal has none of this name. Correct the name in the source's configuration, "
@@ -326,7 +326,7 @@ class PortalCrawl:
         seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=digest)
         self._sink(Sighting(seen, record, memory=memory), self._containers)
 
-    def _fail(self, url: str, words: str, outcome: ReadOutcome) -> None:
+    def _fail(self, url: str, words: Message, outcome: ReadOutcome) -> None:
         seen = SeenRecord(url, outcome, (self._containers.root,))
         # As of other sources, a draft that was never harvested is no error.
         is_draft = outcome is ReadOutcome.FORBIDDEN and self._known.at(url) is None

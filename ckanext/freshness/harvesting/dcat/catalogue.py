@@ -96,8 +96,7 @@ def outline_of_catalogue(graph: Graph) -> CatalogueOutline:
     catalogs = set(graph.subjects(RDF.type, DCAT.Catalog))
     paging = paging_of(graph)
     if not (found or named or catalogs or paging.totals):
-        words = "it describes no dcat:Catalog and no dcat:Dataset"
-        raise DocumentError(HarvestMessage(words, MessageCode.NO_CATALOG))
+        raise DocumentError(HarvestMessage(MessageCode.NO_CATALOG))
     unidentified = found.pop("", [])
     # A URL after a blank was read as a path: nobody knows which dataset it names.
     undescribed = [iri for iri in _iris(named) if _is_usable(iri) and " " not in iri]

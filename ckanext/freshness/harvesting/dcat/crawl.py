@@ -13,7 +13,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from ...web.urls import display_url
-from ..messages import about
+from ..messages import Message, about
 from ..rdf.reader import DocumentReader
 from ..rdf.source_type import CrawlOptions
 from ..record import (
@@ -182,6 +182,6 @@ class CatalogueCrawl:
         return Sighting(seen, record, subject=name, memory=found.memory, may_be_cut=may_be_cut)
 
 
-def _unread(identity: str, url: str, words: str) -> Sighting:
+def _unread(identity: str, url: str, words: Message) -> Sighting:
     seen = SeenRecord(identity, ReadOutcome.MALFORMED, (url,))
     return Sighting(seen, error=about(display_url(identity), words))

@@ -11,6 +11,7 @@ from rdflib.term import Node
 
 from ...ckan_adapter.core import munge_title_to_name
 from ...web.urls import loose_spelling
+from ..messages import Message
 from ..rdf.mapping import Mapper, mapped
 from ..rdf.reader import DocumentReader, FetchedDocument, understood
 from ..rdf.record_graph import record_graph
@@ -54,7 +55,7 @@ class FoundDataset:
     """The distributions that it names and that the page does not describe."""
     name_in_dcat: str = ""
     """What ckanext-dcat makes for a new dataset without IRI and identifier."""
-    error: str | None = None
+    error: Message | None = None
 
     def is_apart_from(self, before: FoundDataset) -> bool:
         """Return whether two pages of one reading describe the dataset differently."""

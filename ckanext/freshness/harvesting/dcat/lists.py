@@ -95,7 +95,7 @@ class CatalogueLists:
                 with understood(url):
                     below = await self._read_pages(url, 2)
             except UnreadableDocument as failure:
-                facts.misfit = misfit or failure.reason
+                facts.misfit = misfit or str(failure.reason)
                 continue
             changed = ""
             if not below <= self.met:

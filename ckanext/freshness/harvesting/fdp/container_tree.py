@@ -148,7 +148,7 @@ class ContainerTree:
             with understood(url):
                 again = await self._reader.read_list(url, self._places[url], facts)
         except UnreadableDocument as failure:
-            facts.misfit = misfit or failure.reason
+            facts.misfit = misfit or str(failure.reason)
             return
         for dataset in again.outline.datasets:
             self._listing.add(dataset, url)
@@ -230,8 +230,8 @@ class ContainerTree:
                 self._containers.catalogs.discard(url)
                 self._containers.listed.discard(url)
             else:
-                words = f"it describes {display_url(first)} instead"
-                reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
+                other = display_url(first)
+                reason = HarvestMessage(MessageCode.DESCRIBES_ANOTHER, details=other)
                 self._end.mark_unreadable(url, reason)
         return sorted(containers, key=lambda item: item[0])
 

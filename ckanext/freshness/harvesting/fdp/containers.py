@@ -69,11 +69,8 @@ class ContainerReader:
         outline, facts = found.outline, found.facts
         instead = self._instead(url, outline)
         if is_root and instead:
-            words = (
-                f"it describes {instead}: nothing is read from it. If that has moved, correct the "
-                "source's URL"
-            )
-            reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
+            words = f"{instead}. If that has moved, correct the source's URL"
+            reason = HarvestMessage(MessageCode.DESCRIBES_ANOTHER, details=words)
             raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
         is_new = not is_root and not outline.member and self.known.at(url) is None
         if is_new and await self.reader.is_draft(url):

@@ -167,10 +167,8 @@ def outline_of_container(
     if not subject:
         # Servers often redirect a lost catalog to the root. It must not count as an empty catalog.
         if is_root:
-            words = "it describes neither a FAIR Data Point nor a dcat:Catalog, and lists nothing"
-            raise DocumentError(HarvestMessage(words, MessageCode.NO_SOURCE))
-        words = "it describes no dcat:Catalog"
-        raise DocumentError(HarvestMessage(words, MessageCode.NO_CATALOG))
+            raise DocumentError(HarvestMessage(MessageCode.NO_SOURCE))
+        raise DocumentError(HarvestMessage(MessageCode.NO_CATALOG))
     is_catalog = subject in catalogs and subject not in roots
     nodes = _spellings(graph, subject)
     own = {str(node) for node in graph.objects(subject, DCAT.service)}
@@ -204,12 +202,9 @@ def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> Docume
         return DocumentOutline(subject=str(catalog), is_catalog=True)
     if node is None:
         if not subjects:
-            words = "it describes no dcat:Dataset"
-            raise DocumentError(HarvestMessage(words, MessageCode.NO_DATASET))
-        several = len(subjects) > 1 and "several datasets, but not the requested one"
-        other = several or f"{display_url(str(min(subjects)))} instead"
-        words = f"it describes {other}"
-        raise DocumentError(HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER))
+            raise DocumentError(HarvestMessage(MessageCode.NO_DATASET))
+        words = "several datasets" if len(subjects) > 1 else display_url(str(min(subjects)))
+        raise DocumentError(HarvestMessage(MessageCode.DESCRIBES_ANOTHER, details=words))
     return DocumentOutline(member=_member(graph, node))
 
 

@@ -61,7 +61,7 @@ class ServiceReader:
             try:
                 answers.append((await self._reader.get_once(url)).digest)
             except UnreadableDocument as failure:
-                answers.append(failure.reason)
+                answers.append(str(failure.reason))
         return self._reader.hash(own, *answers) if answers else own
 
     async def describe(self, graph: Graph) -> tuple[list[str], list[str]]:

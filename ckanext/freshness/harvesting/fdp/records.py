@@ -134,7 +134,7 @@ class RecordReader:
         self.answers[known.url] = await self.ask(known.url)
         if self.answers[known.url] is ReadOutcome.GONE:
             return failure
-        words = f"{failure.reason}, but {display_url(known.url)}, its URL before, does not"
+        words = f"{failure.reason}, but {display_url(known.url)}, its URL before, answers otherwise"
         return UnreadableDocument(url, words, status=failure.status)
 
     def _follow(self, url: str, listed_in: tuple[str, ...], member: ListedDataset) -> None:
@@ -164,16 +164,16 @@ class RecordReader:
             if self.known_as(url) is None:
                 # Some sources list catalogs as datasets. One that was a dataset before has lost its type.
                 self.below[url] = Place(min(self._tree.catalogs_of(url)))
-            reason = HarvestMessage("it describes no dcat:Dataset", MessageCode.NO_DATASET)
+            reason = HarvestMessage(MessageCode.NO_DATASET)
             raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED, reported=url in self.below)
         subject = outline.member.subject
         if self._listing.listed_as(subject) not in (None, url):
-            words = f"it describes {display_url(subject)} instead, which is listed itself"
+            words = f"{display_url(subject)}, which is listed itself"
         elif self._subjects.setdefault(subject, url) != url:
-            words = f"it describes {display_url(subject)}, as another listed URL does"
+            words = f"{display_url(subject)}, as another listed URL does"
         else:
             return document, outline.member
-        reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
+        reason = HarvestMessage(MessageCode.DESCRIBES_ANOTHER, details=words)
         raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
 
     async def _assembled(

@@ -18,7 +18,7 @@ from ...ckan_adapter.packages import rebuild
 from ...model import HarvestDocument
 from ...web.urls import display_url
 from .. import known_records, legal_values
-from ..messages import about
+from ..messages import Message, about
 from ..record import Record, lasting_part
 from ..source_client import unexpected
 from ..source_type import CrawlEnd, SourceMemory
@@ -53,7 +53,7 @@ def ensure_organizations(
     source_id: str,
     memory: SourceMemory,
     crawled: CrawlEnd,
-) -> Iterator[str]:
+) -> Iterator[Message]:
     """Find, make or update the organizations of a source's datasets. Commit each.
 
     An organization is found by its id: that of an earlier job, of a deleted source that a source of the same
@@ -76,7 +76,7 @@ def ensure_organizations(
             model.Session.rollback()
             log.exception("The organization %s could not be written", display_url(url))
             # Another error's own words may hold a secret.
-            words: str = unexpected("the organization could not be written", error)
+            words: Message = unexpected("the organization could not be written", error)
             if isinstance(error, tk.ValidationError):
                 summary = error.error_summary or error.error_dict
                 words = "CKAN refuses the organization: " + "; ".join(

@@ -22,8 +22,8 @@ from rdflib.term import Node
 
 from ...ckan_adapter.core import scheming_schema
 from ..legal_values import BIGGEST_INTEGER, EMPTY, clean_all, is_email, json_list
-from ..messages import HarvestMessage, MessageCode
 from ..record import Record, resource_order
+from ..source_client import unexpected
 from .parsing import DCAT, HEALTHDCATAP, LOCN, VCARD, DocumentError, present_url
 from .record_graph import descriptions, is_made_by_server, is_profile_of_server, label_of
 
@@ -216,11 +216,8 @@ def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
         # Profiles of other extensions may raise anything. That is an error of one record, and the
         # crawl goes on.
         log.exception("The record %s could not be mapped", subject)
-        words = (
-            "the record cannot be mapped: an unexpected error of the mapping or of a profile, which the "
-            "log of the gather consumer names"
-        )
-        raise DocumentError(HarvestMessage(words, MessageCode.UNEXPECTED)) from error
+        reason = unexpected("the mapping or a profile cannot map the record", error)
+        raise DocumentError(reason) from error
 
 
 def _is_of_server(subject: Node, node: Node, predicate: Node, value: Node) -> bool:

@@ -15,7 +15,7 @@ from rdflib.term import Node
 from ...sandbox import Exceeded, Unopened
 from ...sandbox.processes import MIB, ProcessLimits, Sandbox
 from ..legal_values import brief
-from ..messages import with_code
+from ..messages import HarvestMessage, Message, MessageCode
 
 if TYPE_CHECKING:
     from .triples import Term
@@ -95,9 +95,22 @@ class DocumentError(Exception):
     :ivar reason: why, without the URL
     """
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: Message) -> None:
+        super().__init__(str(reason))
         self.reason = reason
+
+
+def unopened(kind: str, error: Unopened) -> DocumentError:
+    """Return the error of a document that the sandbox could not open.
+
+    :param kind: its media type
+    """
+    if error.facts is None:
+        return DocumentError(f"the {kind} {brief(error)}")
+    words = f"{kind}: {brief(error)}" if str(error) else kind
+    return DocumentError(
+        HarvestMessage(MessageCode.named(error.facts["code"]), error.facts["values"], words)
+    )
 
 
 def media_type(content_type: str | None) -> str:
@@ -148,7 +161,7 @@ class RdfParser:
             self._exceeded += 1
             raise DocumentError(f"the {kind} {error}") from error
         except Unopened as error:
-            raise DocumentError(with_code(f"the {kind} {brief(error)}", error.facts)) from error
+            raise unopened(kind, error) from error
         if len(answer) > _BIG:
             graph, warning = await asyncio.to_thread(graph_of, answer)
         else:

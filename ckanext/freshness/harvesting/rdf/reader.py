@@ -389,7 +389,7 @@ class ListReading(Generic[Outline]):
             except UnreadableDocument as failure:
                 if not len(listed):
                     raise
-                listed.note(failure.message)
+                listed.note(str(failure.message))
                 return
             self.has_end &= page.has_end
             doubtful = 0 if self._add(page, outline) else doubtful + 1

@@ -108,13 +108,11 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
                 terms, indices = _numbered(_strictly(mended, form, base), size)
     except SyntaxError as error:
         if "LoadDocumentCallback" in error.msg:
-            words = "names a remote @context, which is not loaded"
-            raise _unopened(words, MessageCode.REMOTE_CONTEXT) from error
+            raise _unopened(MessageCode.REMOTE_CONTEXT, "it names a remote @context") from error
         why = _words(error)
         if not error.lineno:
             raise _malformed(why) from error
-        words = f"is malformed near line {error.lineno}: {why}"
-        raise _unopened(words, MessageCode.MALFORMED_NEAR_LINE, line=error.lineno) from error
+        raise _unopened(MessageCode.MALFORMED_NEAR_LINE, why, line=error.lineno) from error
     except ValueError as error:
         raise _malformed(str(error)) from error
     return json.dumps([terms, indices, warning], ensure_ascii=False).encode()
@@ -132,12 +130,12 @@ def _kind_of(body: bytes, media_type: str) -> str:
     :raises Unopened: the document is empty or not RDF
     """
     if not body.strip():
-        raise _unopened("is empty", MessageCode.EMPTY)
+        raise _unopened(MessageCode.EMPTY)
     # Servers send RDF as text/plain, text/xml, application/octet-stream and many other types.
     found = media_type if media_type in _MEDIA_TYPES else kind_by_content(body)
     if found is None:
-        words = "is not RDF (text/turtle, application/rdf+xml or application/ld+json)"
-        raise _unopened(words, MessageCode.NOT_METADATA)
+        words = "not RDF (text/turtle, application/rdf+xml or application/ld+json)"
+        raise _unopened(MessageCode.NOT_METADATA, words)
     return found
 
 
@@ -254,13 +252,13 @@ def _literal(text: str, language: str | None, datatype: str) -> Term:
 
 
 def _malformed(why: str) -> Unopened:
-    return _unopened(f"is malformed: {why}", MessageCode.MALFORMED)
+    return _unopened(MessageCode.MALFORMED, why)
 
 
-def _unopened(words: str, code: MessageCode, **values: int) -> Unopened:
+def _unopened(code: MessageCode, words: str = "", **values: int) -> Unopened:
     # The parser quotes the document, with any character that it has.
     words = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
-    return Unopened(words, code_of(HarvestMessage(words, code, **values)))
+    return Unopened(words, code_of(HarvestMessage(code, values)))
 
 
 # Encodings

@@ -20,7 +20,6 @@ from ckan.tests.helpers import call_action
 from ckanext.activity.model import Activity
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting.dcat.crawl import MISSING
-from ckanext.freshness.harvesting.messages import with_code
 from ckanext.freshness.harvesting.preview import Preview, preview
 from ckanext.freshness.harvesting.rdf import parsing
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
@@ -67,6 +66,8 @@ class Job:
     warnings: dict[str, list[str]] = field(default_factory=dict)
     """Messages by the record's URL."""
     drafts: int = 0
+    codes: list[dict[str, Any]] = field(default_factory=list)
+    """Codes and values of the gather errors."""
 
     @property
     def errors(self) -> list[str]:
@@ -133,15 +134,14 @@ class Harvest:
         return Job(
             job_id,
             shown["stats"],
-            [with_code(one["message"], one["message_code"]) for one in report["gather_errors"]],
+            [one["message"] for one in report["gather_errors"]],
             {
-                one["guid"]: [
-                    with_code(error["message"], error["message_code"]) for error in one["errors"]
-                ]
+                one["guid"]: [error["message"] for error in one["errors"]]
                 for one in report["object_errors"].values()
             },
             {one["url"]: one["messages"] for one in report["warnings"]},
             report["drafts"],
+            [one["message_code"] for one in report["gather_errors"]],
         )
 
     def datasets(self, **conditions: Any) -> dict[str, dict[str, Any]]:

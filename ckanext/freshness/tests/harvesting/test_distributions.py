@@ -61,7 +61,7 @@ def test_a_resource_that_goes_and_comes_back(fdp: FdpServer, app: Any) -> None:
         ((url, (warning,)),) = job.warnings.items()
         assert url == fdp.iri_of(dataset)
         assert warning.startswith(
-            f"distribution {fdp.url_of(failing)}: it answers 403; its resource st"
+            f"distribution {fdp.url_of(failing)}: The server refuses access (403); its resource st"
         )
         assert ids(harvest, fdp, dataset) == before
     page = app.get(
@@ -69,7 +69,7 @@ def test_a_resource_that_goes_and_comes_back(fdp: FdpServer, app: Any) -> None:
         headers={"Authorization": factories.APIToken(user=sysadmin())["token"]},
     )
     assert "Warnings" in page.body
-    assert f"distribution {fdp.url_of(failing)}: it answers 403" in page.body
+    assert f"distribution {fdp.url_of(failing)}: The server refuses access (403)" in page.body
 
     a_day_passes()
     job = harvest.run()

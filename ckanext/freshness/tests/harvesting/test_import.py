@@ -284,7 +284,7 @@ def test_a_failing_hook_is_the_error_of_one_record(
     (guid,) = job.object_errors
     assert guid.endswith(f";dataset={fdp.iri_of(goes)}")
     (words,) = job.errors
-    assert words.startswith("An unexpected error of CKAN or of one of its extensions (")
+    assert words.startswith("An unexpected error of this portal. Tell its operator: ")
     assert "stumbled" not in words
     assert set(harvest.datasets()) == {fdp.iri_of(one) for one in stay}
     assert len(written()) == 2
@@ -304,7 +304,7 @@ def test_a_failing_hook_is_the_error_of_one_record(
     stumbling.deletions["Goes on"] = 1
     job = harvest.run()
     (words,) = job.errors
-    assert words.startswith("An unexpected error of CKAN or of one of its extensions (")
+    assert words.startswith("An unexpected error of this portal. Tell its operator: ")
     assert job.stats == {"added": 0, "updated": 0, "not modified": 2, "errored": 1, "deleted": 0}
     assert harvest.dataset(goes, fdp)["state"] == "active"
     assert len(harvest.current()) == 3

@@ -326,6 +326,6 @@ def test_a_record_that_ends_its_processes(
     assert len(harvest.current()) == len(harvest.datasets()) == 2
     assert (job.stats["added"], job.stats["errored"]) == (2, 1)
     (error,) = job.errors
-    assert "ended its consumer three times" in error
+    assert "its import has ended the program three times" in error
     again = harvest.run()
     assert (again.stats["added"], again.errors) == (1, [])

@@ -8,7 +8,6 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
-from ckanext.freshness.harvesting.messages import code_of
 from ckanext.freshness.harvesting.object_states import PendingObject
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, stored, sysadmin
@@ -152,7 +151,7 @@ def test_a_deletion_whose_job_is_aborted_while_its_consumer_waits(
         assert harvest.finish(later).stats["not modified"] == 3
     consumer.join(PATIENCE)
     job = harvest.finish(job_id)
-    assert [code_of(error) for error in job.gather_errors] == [{"code": "aborted", "values": {}}]
+    assert job.codes == [{"code": "aborted", "values": {}}]
     ((words,),) = job.object_errors.values()
     assert "aborted meanwhile" in words
     assert ids(harvest) == before

@@ -1,30 +1,72 @@
-"""Messages about a harvest, and how they are stored."""
+"""Messages about a harvest: their sentences, and how they are stored."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
 import pytest
 
+import ckanext.freshness
 from ckanext.freshness.harvesting.messages import (
     HarvestMessage,
     MessageCode,
     about,
-    code_of,
+    as_plain,
     from_column,
+    sentence,
     to_column,
-    with_code,
 )
 
 URL = "https://fdp.example.org/dataset/1"
-ANSWERED = HarvestMessage("it answers 410", MessageCode.ANSWERED, status=410)
+ANSWERED = HarvestMessage(MessageCode.ANSWERED, {"status": 410}, "tried 3 times")
+SAID = f"{URL}: It is no longer there (the server answers 410): tried 3 times"
 
 
-def test_a_message_keeps_its_code_behind_a_url_and_in_a_column() -> None:
-    message = about(URL, ANSWERED)
-    stored = to_column(message)
-    assert stored == f'{URL}: it answers 410\n{{"code": "answered", "values": {{"status": 410}}}}'
-    for found in (message, from_column(stored)):
-        assert found == f"{URL}: it answers 410"
-        assert code_of(found) == {"code": "answered", "values": {"status": 410}}
+@pytest.mark.parametrize("code", MessageCode)
+def test_each_code_is_used_and_its_sentence_has_all_values(code: MessageCode) -> None:
+    package = Path(ckanext.freshness.__file__).parents[1]
+    modules = [one for one in package.rglob("*.py") if "tests" not in one.parts]
+    users = [one for one in modules if f"MessageCode.{code.name}" in one.read_text("utf-8")]
+    assert users != [] and MessageCode.named(code.key) is code
+    forms = code.value if isinstance(code.value, tuple) else (code.value,)
+    for count, form in enumerate(forms, 1):
+        names = {name for _, name, _, _ in Formatter().parse(form) if name}
+        values: dict[str, Any] = {name: f"<{name}>" for name in names}
+        values |= {
+            name: number
+            for name, number in {"count": count, "status": 503}.items()
+            if name in names
+        }
+        said = sentence(code, {"count": count, **values})
+        assert all(str(value) in said for value in values.values()), said
+        assert "{" not in said
+
+
+@pytest.mark.parametrize(
+    ("code", "values", "words"),
+    [
+        (MessageCode.ANSWERED, {"status": 403}, "The server refuses access (403)."),
+        (MessageCode.ANSWERED, {"status": 418}, "The server does not return it (418)."),
+        (MessageCode.DELETIONS_HELD, {"count": 1}, "The deletion of one record was put on hold."),
+        (MessageCode.DELETIONS_HELD, {"count": 2}, "The deletion of 2 records was put on hold."),
+        (MessageCode.OF_SOURCE_TYPE, {"words": "It was retired."}, "It was retired."),
+        (MessageCode.AS_LISTED, {}, ""),
+    ],
+)
+def test_sentences_that_depend_on_values(
+    code: MessageCode, values: dict[str, Any], words: str
+) -> None:
+    assert sentence(code, values) == words
+
+
+def test_a_column_keeps_the_text_and_the_code() -> None:
+    stored = to_column(about(URL, ANSWERED))
+    assert stored == f'{SAID}\n{{"code": "answered", "values": {{"status": 410}}}}'
+    code = {"code": "answered", "values": {"status": 410}}
+    assert from_column(stored) == as_plain(about(URL, ANSWERED))
+    assert from_column(stored) == {"message": SAID, "message_code": code}
 
 
 @pytest.mark.parametrize(
@@ -32,18 +74,12 @@ def test_a_message_keeps_its_code_behind_a_url_and_in_a_column() -> None:
     [
         "It answers 410",
         "two\nlines",
-        'a text\n{"code": "of a later version", "values": {}}',
         'a text\n{"code": "answered"}',
         'a text\n["answered"]',
-        "a text\n410",
+        "1",
         "",
     ],
 )
 def test_any_other_text_of_a_column_is_a_message_without_a_code(text: str) -> None:
-    found = from_column(text)
-    assert found == text and code_of(found) is None
-
-
-def test_a_text_without_a_code_is_stored_as_it_is() -> None:
-    assert to_column("It answers 410") == "It answers 410"
-    assert code_of(with_code("It answers 410", None)) is None
+    assert from_column(text) == {"message": text, "message_code": None}
+    assert to_column(text) == text

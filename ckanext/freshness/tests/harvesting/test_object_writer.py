@@ -74,11 +74,14 @@ def test_one_object_for_each_record_that_is_not_unchanged(fdp: FdpServer) -> Non
     assert moved.guid == f"catalog={fdp.iri_of(second)};dataset={fdp.iri_of(moving)}"
     assert "moved_from" not in after[fdp.iri_of(edited)].extras
     assert (
-        after[fdp.iri_of(leaving)].extras["reason"] == "its own URL answers 404 or 410: it is gone"
+        after[fdp.iri_of(leaving)].extras["reason"]
+        == "The source says that it is gone: its own URL answers 404 or 410"
     )
     assert set(job.object_errors) == {before[fdp.iri_of(broken)].guid}
     (words,) = job.errors
-    assert words.startswith(f"{fdp.iri_of(broken)}: the text/turtle is malformed near line ")
+    assert words.startswith(
+        f"{fdp.iri_of(broken)}: Its metadata file has a syntax error near line "
+    )
 
     # The documented query, the harvester and the search agree on the current records.
     remaining = [fdp.iri_of(one) for one in (kept, edited, moving, broken, added)]

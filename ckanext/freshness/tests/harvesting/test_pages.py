@@ -106,7 +106,7 @@ def test_a_job_names_the_records_that_it_could_not_harvest(
     assert "1 record with an error" in words(section)
     assert texts(section, "a[href^='/dataset/']") == [world.titles[1]]
     assert "Its metadata file has a syntax error near line" in words(section)
-    assert "malformed" in words(section.select_one("details")), "the parser's words, folded"
+    assert "text/turtle: " in words(section.select_one("details")), "the parser's words, folded"
     (record,) = hrefs(section, "a[rel=nofollow]")
     assert record.startswith("http://127.0.0.1")
     assert page.select("[hx-get]") == []

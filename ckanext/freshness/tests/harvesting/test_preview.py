@@ -144,9 +144,11 @@ def agree(harvest: Harvest, said: Preview) -> None:
         if kind is not RecordClass.UNCHANGED
     }
     assert done == announced | {(entry.guid, "errored") for entry in said.failed}
-    assert [one for one in job.gather_errors if "deletions are held: " not in one] == (
-        said.survey.crawled.errors
-    )
+    assert [str(error) for error in said.survey.crawled.errors] == [
+        error
+        for error, code in zip(job.gather_errors, job.codes, strict=True)
+        if code is None or code["code"] != "deletions held"
+    ]
     assert sorted(m for many in job.object_errors.values() for m in many) == sorted(
         entry.reason for entry in said.failed
     )

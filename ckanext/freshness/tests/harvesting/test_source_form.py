@@ -218,7 +218,7 @@ def test_secrets_are_used_and_never_shown(
         job = harvest.run()
     assert refused.seen == 0, "the server saw a request without the header"
     assert job.stats["added"] == 2
-    assert f"{fdp.iri_of(fails)}: it answers 400" in job.errors
+    assert f"{fdp.iri_of(fails)}: The server does not return it (400)" in job.errors
     away = [one for one in fdp.requests if one.host.startswith("127.0.0.2")]
     assert away
     assert not any("Authorization" in one.headers for one in away), "sent to another host"
@@ -227,7 +227,7 @@ def test_secrets_are_used_and_never_shown(
     failed = harvest.run()
     (words,) = failed.errors
     assert words == (
-        'The source\'s configuration cannot be used: "headers": Authorization takes its value from '
+        'The configuration of the source has a mistake: "headers": Authorization takes its value from '
         "the environment variable FDP_TOKEN, which is not set for this process"
     )
     assert failed.stats["deleted"] == 0

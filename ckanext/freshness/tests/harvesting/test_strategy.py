@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ckanext.freshness.dates import utc_words
 from ckanext.freshness.harvesting.messages import MessageCode
 from ckanext.freshness.harvesting.record import (
     Containers,
@@ -426,7 +427,7 @@ def test_a_source_that_asks_for_patience(
         if becomes == "kept":
             code = MessageCode.ABSENT if limits is WEEK else MessageCode.KEPT
             assert one.reason.code is code
-            date = f"{(since or NOW) + WEEK.absent_for:%Y-%m-%d}"
+            date = utc_words((since or NOW) + WEEK.absent_for)
             assert one.reason.values == ({"date": date} if limits is WEEK else {})
     unproved = decide(current, HERE, unproved=(A,), limits=limits)
     assert [one.absent_since for one in unproved.keep] == [since]

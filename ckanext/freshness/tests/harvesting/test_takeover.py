@@ -83,16 +83,18 @@ def test_a_source_of_dcat_rdf_becomes_ours(
     assert {one.url for one in said.changes[RecordClass.MOVED]} == {
         fdp.iri_of(one) for one in fdp.datasets
     }
-    assert f"called it {fdp.iri_of(kept)}" in said.changes[RecordClass.MOVED][0].reason
+    assert f"was {fdp.iri_of(kept)}" in said.changes[RecordClass.MOVED][0].reason
     (unknown,) = said.kept
-    assert "'https://doi.org/10.5555/7'" in unknown.reason
+    assert "https://doi.org/10.5555/7" in unknown.reason
     assert said.changes[RecordClass.NEW] == []
     assert ['"rdf_format"' in one for one in said.source.warnings] == [True]
 
     caplog.clear()
     job = harvest.run()
     (held,) = job.errors
-    assert held.startswith("1 deletion is held: 1 of 5 records would be deleted that only another ")
+    assert held.startswith(
+        "The deletion of one record was put on hold: 1 of 5 records would be deleted that only another "
+    )
     assert job.stats == {"added": 0, "updated": 3, "not modified": 0, "errored": 1, "deleted": 0}
     assert fdp.iri_of(gone) in identities(harvest)
     assert '"rdf_format" belongs to another harvester' in caplog.text

@@ -164,7 +164,7 @@ WHOLE: dict[str, Row] = {
     "a catalog that is described in the document": Row(
         page(FIVE + "<> dcat:catalog <b> . <b> a dcat:Catalog ; dcat:dataset <d/1> ."),
         KEPT,
-        "/b: it answers 404",
+        "/b: It is no longer there (the server answers 404)",
         dcat=(LATER, ""),
     ),
 }
@@ -179,7 +179,7 @@ NOT_WHOLE: dict[str, Row] = {
     "a page that fails": Row(
         fault(lambda: faults.Status(503), "/c?page=2"),
         KEPT,
-        "/c?page=2: it answers 503",
+        "/c?page=2: The server has a fault (503)",
         before=PAGES,
     ),
     "a page that is the first one again": Row(
@@ -269,23 +269,31 @@ NOT_WHOLE: dict[str, Row] = {
         meanwhile(pages(datasets(6, 1), datasets(2, 3), datasets(4, 5)), *PAGES), KEPT, before=PAGES
     ),
     "a catalog below that fails": Row(
-        below(lambda server: Answer(503)), KEPT, "/b: it answers 503"
+        below(lambda server: Answer(503)), KEPT, "/b: The server has a fault (503)"
     ),
     "a catalog below that is not there": Row(
-        below(lambda server: Answer(404)), KEPT, "/b: it answers 404"
+        below(lambda server: Answer(404)),
+        KEPT,
+        "/b: It is no longer there (the server answers 404)",
     ),
     "a catalog below on another host": Row(
         below(lambda server: Answer(404), "http://other.example/b"), KEPT, "allowed_hosts"
     ),
-    "404": Row(fault(lambda: faults.Status(404)), KEPT, "/c: it answers 404"),
-    "403": Row(fault(lambda: faults.Status(403)), KEPT, "/c: it answers 403"),
-    "HTML": Row(fault(faults.html), KEPT, "/c: the text/html is not RDF"),
+    "404": Row(
+        fault(lambda: faults.Status(404)),
+        KEPT,
+        "/c: It is no longer there (the server answers 404)",
+    ),
+    "403": Row(fault(lambda: faults.Status(403)), KEPT, "/c: The server refuses access (403)"),
+    "HTML": Row(fault(faults.html), KEPT, "text/html: not RDF"),
     "other RDF": Row(
         fault(lambda: faults.Body(b"<http://a> <http://b> <http://c> .")),
         KEPT,
-        "/c: it describes n",
+        "no catalog",
     ),
-    "an empty document": Row(fault(faults.empty), KEPT, "/c: the text/turtle is empty"),
+    "an empty document": Row(
+        fault(faults.empty), KEPT, "/c: The server sent an empty file: text/turtle"
+    ),
 }
 
 

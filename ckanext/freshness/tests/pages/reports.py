@@ -162,7 +162,7 @@ def add_source(
             source_id=made["id"], job_id=job.id, held_at=PLAIN, reason="many", held=records
         )
         model.Session.add(hold)
-        told = HarvestMessage("They are held", MessageCode.DELETIONS_HELD, count=held)
+        told = HarvestMessage(MessageCode.DELETIONS_HELD, {"count": held})
         harvest_model.HarvestGatherError(message=to_column(told), job=job).save()
     model.Session.commit()
     return str(made["id"])

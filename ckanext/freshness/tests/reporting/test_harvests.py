@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
+from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode, code_of
 from ckanext.freshness.reporting import harvests
 
 URL = "https://fdp.example.org/dataset/1"
@@ -39,8 +39,25 @@ pytestmark = pytest.mark.usefixtures("with_request_context")
 def test_errors_are_sentences_with_the_message_behind_them(
     code: MessageCode, values: dict[str, Any], text: str
 ) -> None:
-    message = HarvestMessage(f"{URL}: said in English", code, **values)
-    assert harvests.error(message) == harvests.PlainError(text, str(message))
+    error = harvests.error(URL, code_of(HarvestMessage(code, values)))
+    assert error == harvests.PlainError(text, URL)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        {"code": "of another version", "values": {}},
+        {"code": "deletions held", "values": {"number": 9}},
+        {"code": "answered", "values": {"status": "unknown"}},
+        {"code": "no answer", "values": {"failure": "of another version"}},
+        {"code": 1, "values": None},
+        None,
+    ],
+)
+def test_messages_of_other_versions_are_shown_as_they_are(code: Any) -> None:
+    stored = {"message": f"{URL}: it answers 410", "message_code": code}
+    assert harvests.error(**stored) == harvests.PlainError("It answers 410", stored["message"])
+    assert harvests.reason("it answers 410", code) == "it answers 410"
 
 
 @pytest.mark.parametrize(

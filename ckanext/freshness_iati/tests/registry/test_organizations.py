@@ -170,7 +170,7 @@ def test_an_organization_that_cannot_be_written_costs_its_own_datasets(
     result = again(harvest)
     assert counts(result) == {"added": 4, "errored": 3}
     (error,) = result.gather_errors
-    assert error.startswith(f"{url}: the organization could not be written: an unexpected")
+    assert error.startswith(f"{url}: An unexpected error of this portal. Tell its operator: the")
     for words in result.errors[1:]:
         assert f"its organization {url} could not be made" in words
 

@@ -73,9 +73,8 @@ class Crawler:
 
     @property
     def errors(self) -> str:
-        return "\n".join(
-            [*self.crawled.errors, *(one.error for one in self.sightings if one.error)]
-        )
+        errors = [*self.crawled.errors, *(one.error for one in self.sightings if one.error)]
+        return "\n".join(map(str, errors))
 
 
 def test_all_of_a_registry_is_read(server: RegistryServer) -> None:
@@ -90,12 +89,12 @@ def test_all_of_a_registry_is_read(server: RegistryServer) -> None:
 # Unusable answers
 
 ANSWERS: list[tuple[str, Callable[[], faults.Fault], str]] = [
-    ("HTML", faults.html, "a page for people"),
-    ("nothing", faults.empty, "empty body"),
-    ("half of the JSON", lambda: faults.Cut(keep=0.5), "JSON that cannot be read"),
+    ("HTML", faults.html, "a web page or another file"),
+    ("nothing", faults.empty, "an empty file"),
+    ("half of the JSON", lambda: faults.Cut(keep=0.5), "syntax error: JSON: "),
     ("null", lambda: faults.Body(b"null"), ""),
     ("no list", lambda: faults.Body(b'{"datasets": "x", "reporting_orgs": 7}'), "has no list"),
-    ("deep", lambda: faults.Body(b"[" * 200_000), "JSON that cannot be read"),
+    ("deep", lambda: faults.Body(b"[" * 200_000), "syntax error: JSON: "),
 ]
 
 

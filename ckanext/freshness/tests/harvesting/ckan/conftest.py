@@ -135,4 +135,5 @@ class Crawled:
     @property
     def errors(self) -> str:
         """Return all messages."""
-        return "\n".join([*self.end.errors, *(one.error for one in self.sightings if one.error)])
+        errors = [*self.end.errors, *(one.error for one in self.sightings if one.error)]
+        return "\n".join(map(str, errors))

@@ -268,7 +268,7 @@ def test_an_organization_of_the_portal_stays_without_datasets(portal: PortalServ
     portal.organization("state")["title"] = {"en": "State", "fr": "État"}
     harvest = add_portal(portal, remote_orgs="create", delete_unlisted=True)
     (said,) = harvest.preview().source_warnings
-    assert said == "organizations that would be made: City, State"
+    assert str(said) == "2 organizations would be made: City, State"
     assert not harvest.run().errors
     assert harvest.preview().source_warnings == []
     state = call_action("organization_show", id="state")
@@ -290,7 +290,7 @@ def test_an_organization_that_cannot_be_read_still_owns_its_datasets(portal: Por
         portal.change(sorted(portal.datasets)[0], title=title)
         job = harvest.run()
         assert (job.stats["updated"], len(job.object_errors)) == (1, 0)
-        assert "it answers 500" in job.gather_errors[0]
+        assert "has a fault (500)" in job.gather_errors[0]
         assert {one["owner_org"] for one in datasets(harvest).values()} == {city}
 
 

@@ -327,7 +327,7 @@ def test_a_list_is_cut_after_a_page_that_failed(server: Documents, site: Catalog
     site.job()
     server.pages(datasets(*range(17)), datasets(17, 18, 19))
     server.files["/c?page=2"] = Answer(503)
-    deletes_nothing(site, "/c?page=2: it answers 503")
+    deletes_nothing(site, "/c?page=2: The server has a fault (503)")
     server.publish("/c", datasets(*range(17)))
     deletes_nothing(site, "it lists 17 records and names no further pages")
 

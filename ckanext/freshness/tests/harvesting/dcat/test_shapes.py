@@ -181,7 +181,7 @@ def test_rdf_xml_that_breaks_a_rule_is_read_with_a_warning() -> None:
         portal.files["/rdf"] = Answer(200, text.replace("BASE", portal.url).encode(), XML)
         job = site.job()
         assert job.errors == [] and len(job.of(RecordClass.NEW)) == 2
-        (warning,) = job.survey.crawled.warnings
+        (warning,) = map(str, job.survey.crawled.warnings)
         line = text[: text.index("Environment")].count("\n") + 1
         assert warning.startswith(f"{portal.url}/rdf: ") and f"near line {line} " in warning
         assert "Environment" in warning

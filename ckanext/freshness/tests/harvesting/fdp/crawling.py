@@ -13,6 +13,7 @@ from typing import Any
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
 from ckanext.freshness.harvesting.fdp.reader import FdpReader
+from ckanext.freshness.harvesting.messages import Message
 from ckanext.freshness.harvesting.rdf.mapping import ProfileMapper
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.rdf.source_type import CrawlOptions
@@ -121,8 +122,8 @@ class Job:
     def change(self, change: RecordChange) -> None:
         self.changes[change.kind, change.url] = change
 
-    def failed(self, url: str, guid: str, error: str) -> None:
-        self.record_errors[url] = error
+    def failed(self, url: str, guid: str, error: Message) -> None:
+        self.record_errors[url] = str(error)
 
     def kept(self, absent: AbsentRecord) -> None:
         self.absent.append(absent)
@@ -148,7 +149,7 @@ class Job:
 
     @property
     def container_errors(self) -> list[str]:
-        return self.survey.crawled.errors
+        return list(map(str, self.survey.crawled.errors))
 
     @property
     def warnings(self) -> list[str]:

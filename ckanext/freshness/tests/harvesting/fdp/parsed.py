@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from rdflib import Graph
 
-from ckanext.freshness.harvesting.legal_values import brief
-from ckanext.freshness.harvesting.messages import with_code
 from ckanext.freshness.harvesting.rdf import parsing as rdf
 from ckanext.freshness.harvesting.rdf import triples
-from ckanext.freshness.harvesting.rdf.parsing import DocumentError, RdfParser
+from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.sandbox import Unopened
 
 
@@ -21,7 +19,7 @@ def parse(body: bytes, content_type: str | None, url: str) -> Graph:
         return rdf.graph_of(triples.read(rdf.request(body, content_type, url)))[0]
     except Unopened as error:
         kind = rdf.media_type(content_type) or "answer"
-        raise DocumentError(with_code(f"the {kind} {brief(error)}", error.facts)) from error
+        raise rdf.unopened(kind, error) from error
 
 
 class InProcessParser(RdfParser):

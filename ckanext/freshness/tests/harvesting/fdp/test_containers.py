@@ -92,7 +92,7 @@ def test_a_catalog_that_lost_its_type(fdp: FdpServer) -> None:
     assert job.errors == []
     assert job.of(RecordClass.UNCHANGED) == urls(fdp, *datasets)
     (warning,) = job.survey.crawled.warnings
-    assert "its type dcat:Catalog is missing" in warning
+    assert "its type dcat:Catalog is missing" in str(warning)
 
     fdp.files[path] = Answer.text(
         text.replace(f"<{fdp.url}{path}>", "<http://other.example/>"), "text/turtle"
@@ -154,7 +154,7 @@ def test_drafts_that_a_token_makes_readable_are_not_harvested(fdp: FdpServer) ->
 
     fdp.files[f"{draft.path}/meta"] = Answer(500)
     job = site.job()
-    assert f"{draft.path}/meta: it answers 500" in "".join(job.errors)
+    assert f"{draft.path}/meta: The server has a fault (500)" in "".join(job.errors)
     assert job.of(RecordClass.NEW) == job.of(RecordClass.DELETED) == set()
 
 

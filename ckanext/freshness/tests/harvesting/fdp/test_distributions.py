@@ -226,7 +226,9 @@ def test_a_distribution_that_its_document_calls_otherwise(fdp: FdpServer) -> Non
     unchanged(site)
     fdp.faults["/persistent/7"] = faults.Status(404)
     job = unchanged(site)
-    assert job.warnings[0].startswith(f"distribution {persistent}: it answers 404; its resource st")
+    assert job.warnings[0].startswith(
+        f"distribution {persistent}: It is no longer there (the server answers 404); its resource st"
+    )
     site.job(NOW + DAY)
     assert resources(site, fdp, dataset) == []
 
@@ -246,7 +248,7 @@ def test_a_service_that_cannot_be_read_takes_nothing_away_at_once(fdp: FdpServer
     unchanged(site)
     fdp.files["/service/1"] = Answer(503)
     job = unchanged(site)
-    assert f"service {service}: it answers 503; only its URL is kept" in job.warnings
+    assert f"service {service}: The server has a fault (503); only its URL is kept" in job.warnings
     assert site.job(NOW + DAY).of(RecordClass.CHANGED) == {iri}
     assert f"{service}/api" not in str(site.packages[iri].content["resources"])
     fdp.files["/service/1"] = Answer.text(described, "text/turtle")

@@ -29,10 +29,10 @@ def graph_of(turtle: str) -> Graph:
 
 
 REFUSED = [
-    (b"\n\n<a> <b> ; .", TURTLE, "the text/turtle is malformed near line 3: "),
-    (b"<a> <b> nobody:said .", TURTLE, "malformed near line 1: The prefix nobody: has not been"),
-    (b"<a> <b> \xff .", TURTLE, "the text/turtle is malformed near line 1: Invalid UTF-8"),
-    (b"[" * 100_000, JSON_LD, "the application/ld+json is malformed"),
+    (b"\n\n<a> <b> ; .", TURTLE, "error near line 3: text/turtle: "),
+    (b"<a> <b> nobody:said .", TURTLE, "near line 1: text/turtle: The prefix nobody: has not been"),
+    (b"<a> <b> \xff .", TURTLE, "near line 1: text/turtle: Invalid UTF-8"),
+    (b"[" * 100_000, JSON_LD, "syntax error near line 1: application/ld+json"),
 ]
 
 
@@ -113,11 +113,11 @@ def test_catalogs(turtle: str) -> None:
 @pytest.mark.parametrize(
     ("turtle", "is_root", "words"),
     [
-        ("d:1 a dcat:Dataset .", True, "neither a FAIR Data Point nor a dcat:Catalog"),
-        ("d:1 a dcat:Dataset .", False, "it describes no dcat:Catalog"),
-        ("c:2 a dcat:Catalog . c:3 a dcat:Catalog .", False, "it describes no dcat:Catalog"),
+        ("d:1 a dcat:Dataset .", True, "belongs to no FAIR Data Point and no catalog"),
+        ("d:1 a dcat:Dataset .", False, "describes no catalog"),
+        ("c:2 a dcat:Catalog . c:3 a dcat:Catalog .", False, "describes no catalog"),
         # A catalog's URL that redirects to the root must not count as an empty catalog.
-        (ROOT_DOCUMENTS[0], False, "it describes no dcat:Catalog"),
+        (ROOT_DOCUMENTS[0], False, "describes no catalog"),
     ],
 )
 def test_no_containers(turtle: str, is_root: bool, words: str) -> None:
@@ -213,7 +213,7 @@ def test_a_digest_that_cannot_be_as_last_time(turtle: str) -> None:
 def test_a_datasets_own_document(turtle: str, subject: str | None) -> None:
     url = f"{B}/dataset/1"
     if subject is None:
-        with pytest.raises(DocumentError, match=r"it describes (no|several|.* instead)"):
+        with pytest.raises(DocumentError, match=r"describes (no dataset|another record)"):
             documents.outline_of_dataset(graph_of(turtle), url)
     else:
         assert member(turtle, url).subject == subject

@@ -38,7 +38,7 @@ def read() -> Iterator[Read]:
         try:
             return loop.run_until_complete(parser.parse(body, content_type, url))
         except DocumentError as error:
-            return error.reason
+            return str(error.reason)
 
     try:
         yield read_one

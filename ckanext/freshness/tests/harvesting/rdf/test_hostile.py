@@ -26,7 +26,7 @@ MIB = 1024 * 1024
 RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" {}>{}</rdf:RDF>'
 ENTITIES = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(12))
 ESCAPES = b'<http://a> <http://b> "' + b"\\u0041" * (20 * MIB // 6) + b'" .'
-NO_LOADER = "(names a remote @context|is malformed)"
+NO_LOADER = "(names a remote @context|syntax error)"
 
 
 def context(value: object) -> bytes:
@@ -100,7 +100,9 @@ def test_hostile_documents_are_malformed_and_the_job_goes_on() -> None:
         assert job.record_errors.keys() == {server.url_of(one) for one in records.values()}
         for name, (content_type, _, words) in HOSTILE.items():
             error = job.record_errors[server.url_of(records[name])]
-            assert re.search(f": the {re.escape(content_type)} .*{words}", error), (name, error)
+            assert re.search(
+                f"{re.escape(content_type)}.*{words}|{words}.*{re.escape(content_type)}", error
+            ), (name, error)
 
 
 def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
@@ -112,7 +114,7 @@ def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
             for body in bodies:
                 with pytest.raises(DocumentError) as caught:
                     await parser.parse(body, XML, "http://x/")
-                said.append(caught.value.reason)
+                said.append(str(caught.value.reason))
         return said
 
     return asyncio.run(run())
