@@ -70,15 +70,14 @@ class CatalogueCrawl:
     async def run(self) -> CrawlEnd:
         """Read all lists, and hand on their datasets; an exception of the sink ends the crawl."""
         await self._lists.read()
-        found = self._found
-        identities = Identities(self._known, found.described, self._containers, self._lists.met)
+        described, met = self._found.described, self._lists.met
+        identities = Identities(self._known, described, self._containers, met)
         if self._missing(identities):
             await self._lists.read_again()
         missing = self._missing(identities)
         answers = await self._ask_for(missing)
         self._doubt(missing, identities)
-        new = [url for one, url in found.contested.items() if identities.of(one)[0] is None]
-        self._lists.prove(new, is_missing=bool(missing))
+        self._lists.prove(is_missing=bool(missing))
         self._hand_on(identities)
         for url, outcome in answers.items():
             self._sink(Sighting(SeenRecord(url, outcome)), self._containers)

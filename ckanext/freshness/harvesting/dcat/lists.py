@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from rdflib import Graph
 
 from ..listings import ListFacts
@@ -145,11 +143,9 @@ class CatalogueLists:
     def _had_records(self, url: str) -> bool:
         return any(record.catalog_url in (url, None) or record.foreign for record in self._known)
 
-    def prove(self, unsure: Iterable[str], *, is_missing: bool) -> None:
+    def prove(self, *, is_missing: bool) -> None:
         """Mark the lists as unproved that do not prove that a record is absent.
 
-        :param unsure: by new identifier that several datasets have, the list that has it. One of these datasets
-            may be the missing one.
         :param is_missing: a current record is in no list.
         """
         memory = self._reader.memory
@@ -167,7 +163,8 @@ class CatalogueLists:
                 self._end.skip("dcat:Dataset without URL and identifier", url, facts.unusable)
             if facts.misfit:
                 facts.misfit += self._found.sharers(url)
-        for url in unsure:
+        # One of several datasets with one identifier may be the missing one.
+        for url in self._found.contested.values():
             if url in self.facts:
                 self.facts[url].unusable += 1
         mark_lists(memory, self._end, self.facts, is_missing=is_missing)

@@ -411,10 +411,11 @@ def test_a_dataset_of_which_only_the_type_is_left_is_kept(
     deletes_nothing(site, "/d/3: it is listed, but the catalogue does not describe it")
 
 
+@pytest.mark.parametrize("before", [dataset(88, "B"), blank("B", "b") + blank("Other", "same")])
 def test_a_contested_identifier_may_be_that_of_the_missing_dataset(
-    server: Documents, site: CatalogueSite
+    server: Documents, site: CatalogueSite, before: str
 ) -> None:
-    server.publish("/c", datasets(*range(20)) + dataset(88, "B"))
+    server.publish("/c", datasets(*range(20)) + before)
     site.job()
     server.publish("/c", datasets(*range(20)) + blank("B", "same") + blank("Other", "same"))
     deletes_nothing(site, "it lists 1 record without a URL", "several datasets")
