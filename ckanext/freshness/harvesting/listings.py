@@ -148,6 +148,8 @@ class ListFacts:
     """Why its pages do not make a whole list, for people; "" if they do."""
     has_end: bool = True
     """Its server said where the document ends, by its length or by chunks."""
+    has_list: bool = True
+    """A page has a list, which may be empty."""
     is_lost: bool = False
     """The document has no list, not even an empty one, although an earlier job read one: editors decide."""
     page_size: int | None = None

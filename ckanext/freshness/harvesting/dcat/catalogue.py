@@ -17,7 +17,7 @@ from typing_extensions import Self
 
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.parsing import DCAT, DocumentError
-from ..rdf.reader import MOST_BYTES, PageOutline, paging_of
+from ..rdf.reader import MOST_BYTES, Members, PageOutline, paging_of
 from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of
 
 
@@ -56,25 +56,14 @@ class CatalogueOutline(PageOutline):
     """Number of datasets without an identity."""
 
     @property
-    def identities(self) -> Sequence[str]:
-        """Return the identities of the datasets that the document lists and describes."""
-        return [*(one for one in self.records if self.records[one].is_listed), *self.contested]
-
-    @property
-    def further(self) -> Sequence[str]:
-        """Return what the document mentions, and what is described elsewhere."""
+    def members(self) -> Members:
+        """Return what the document lists. Other datasets may only mention some that it describes."""
+        listed = [*(one for one in self.records if self.records[one].is_listed), *self.contested]
         mentioned = (one for one in self.records if not self.records[one].is_listed)
-        return [*mentioned, *self.undescribed, *self.catalogs]
-
-    @property
-    def nameless(self) -> int:
-        """Return the number of datasets without an identity."""
-        return self.unidentified
-
-    @property
-    def length(self) -> int:
-        """Return how many datasets the document lists, also without describing them."""
-        return len(self.identities) + self.nameless + len(self.undescribed)
+        further = [*mentioned, *self.undescribed, *self.catalogs]
+        length = len(listed) + self.unidentified + len(self.undescribed)
+        is_list = bool(listed or further or self.unidentified)
+        return Members(listed, further, 0, self.unidentified, length, is_list)
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> Self:

@@ -115,17 +115,15 @@ class CatalogueLists:
         reading: ListReading[CatalogueOutline] = ListReading(self._reader, url, most)
         named: set[str] = set()
         filled: set[str] = set()
-        is_full, has_list, nameless, listed = False, False, 0, 0
+        is_full, listed = False, 0
 
         def learn(page: FetchedDocument, graph: Graph) -> CatalogueOutline:
             return outline_of_catalogue(graph)
 
         async for page, outline in reading.pages("catalogue", CatalogueOutline, learn):
-            has_list |= bool(outline.totals or outline.identities or outline.further)
-            nameless += outline.nameless
             named.update(outline.catalogs)
             filled.update(outline.filled)
-            listed ^= hash(frozenset(outline.identities))
+            listed ^= hash(frozenset(outline.members.identities))
             is_full = not await self._found.take(url, page, number, outline)
             if is_full:
                 break
@@ -133,8 +131,7 @@ class CatalogueLists:
         if is_full:
             facts.misfit = f"the source lists more than max_records ({self._most}) datasets"
         self._listed[url] = listed
-        facts.unusable = nameless
-        facts.is_lost = not has_list and not nameless and self._had_records(url)
+        facts.is_lost = not facts.has_list and self._had_records(url)
         below = {one.partition("#")[0] for one in named - filled}
         elsewhere = {one for one in below if not self._reader.reach.may_visit(one)}
         self._elsewhere |= elsewhere

@@ -75,9 +75,8 @@ class ContainerReader:
         is_new = not is_root and not outline.member and self.known.at(url) is None
         if is_new and await self.reader.is_draft(url):
             raise UnreadableDocument(url, "it is a draft", ReadOutcome.FORBIDDEN)
-        facts.unusable = outline.nameless
         facts.instead = instead if place.is_catalog else ""
-        if outline.states_list or outline.length > outline.services:
+        if facts.has_list:
             is_itself = outline.is_catalog or not is_root
             found = replace(found, subject=(outline.subject or url) if is_itself else "")
         else:

@@ -20,7 +20,7 @@ from rdflib.term import Node
 from ...web.urls import display_url, loose_spelling
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.parsing import ADMS, DCAT, FDP_O, HEALTHDCATAP, LDP, DocumentError
-from ..rdf.reader import MOST_BYTES, PageOutline, paging_of
+from ..rdf.reader import MOST_BYTES, Members, PageOutline, paging_of
 from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of, undescribed
 
 _FDP_NAMESPACES = (FDP_O, Namespace("http://rdf.biosemantics.org/ontologies/fdp-o#"))
@@ -97,29 +97,14 @@ class DocumentOutline(PageOutline):
     """The dataset that the document describes, if it is that of a dataset."""
 
     @property
-    def identities(self) -> list[str]:
-        """Return the datasets that the document lists."""
-        return self.datasets
-
-    @property
-    def further(self) -> list[str]:
-        """Return the other records that the document lists."""
-        return [*self.catalogs, *self.parts]
-
-    @property
-    def others(self) -> int:
-        """Return the number of services, which a total may include."""
-        return self.services
-
-    @property
-    def nameless(self) -> int:
-        """Return the number of entries without a URL that can be requested."""
-        return sum(self.unusable.values())
-
-    @property
-    def length(self) -> int:
-        """Return how many members the document lists: pages have so many, of whatever kinds."""
-        return len(self.identities) + len(self.further) + self.others + self.nameless
+    def members(self) -> Members:
+        """Return what the document lists: pages have so many members, of whatever kinds."""
+        further = [*self.catalogs, *self.parts]
+        nameless = sum(self.unusable.values())
+        length = len(self.datasets) + len(further) + nameless
+        is_list = self.states_list or length > 0
+        length += self.services
+        return Members(self.datasets, further, self.services, nameless, length, is_list)
 
     @classmethod
     def shape(cls) -> str:
@@ -185,7 +170,7 @@ def outline_of_container(
         parts=sorted(filter(_is_requestable, parts)),
         services=len(own),
         unusable=_unusable(graph, nodes, [*below, *datasets_]),
-        states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS) or bool(paging.totals),
+        states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS),
         **asdict(paging),
     )
 

@@ -255,6 +255,24 @@ def _links(answer: Answer) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Members:
+    """What a page of a list has, as far as it tells whether all pages make a whole list."""
+
+    identities: Sequence[str] = ()
+    """Those of the listed records."""
+    further: Sequence[str] = ()
+    """Identities of listed members of other kinds. A total may include them."""
+    others: int = 0
+    """Number of members without an identity that are no records. A total may include them."""
+    nameless: int = 0
+    """Number of listed records without an identity."""
+    length: int = 0
+    """By how many members a page counts as long or short."""
+    is_list: bool = False
+    """The page has a list, which may be empty."""
+
+
+@dataclass(frozen=True, slots=True)
 class PageOutline:
     """What a crawl needs of a document with a list; kept so that unchanged bytes are not parsed again."""
 
@@ -268,29 +286,9 @@ class PageOutline:
     """The document says something of pages, even if only that this one is the first and the last."""
 
     @property
-    def identities(self) -> Sequence[str]:
-        """Return the identities of the listed records."""
-        return ()
-
-    @property
-    def further(self) -> Sequence[str]:
-        """Return the identities of listed members of other kinds. A total may include them."""
-        return ()
-
-    @property
-    def others(self) -> int:
-        """Return the number of members without an identity that are no records. A total may include them."""
-        return 0
-
-    @property
-    def nameless(self) -> int:
-        """Return the number of listed records without an identity."""
-        return 0
-
-    @property
-    def length(self) -> int:
-        """Return how many records the document lists."""
-        return len(self.identities) + self.nameless
+    def members(self) -> Members:
+        """Return what the document lists."""
+        return Members()
 
     def as_json(self) -> str:
         """Return the outline as JSON."""
@@ -344,10 +342,7 @@ class ListReading(Generic[Outline]):
 
     All further pages are read that a document or its ``Link`` header names. If both do, they must agree.
 
-    When :meth:`pages` has ended, the attributes say whether the list was read whole.
-
-    :ivar has_end: the server said of each page where it ends
-    :ivar is_paged: the list has several pages
+    When :meth:`pages` has ended, :meth:`note` says whether the list was read whole.
     """
 
     def __init__(self, reader: DocumentReader, url: str, most_pages: int) -> None:
@@ -358,18 +353,16 @@ class ListReading(Generic[Outline]):
         self._url = url
         self._most = most_pages
         self._listed = PagedList()
-        self.has_end = True
-        self.is_paged = False
+        self._has_end = True
+        """The server said of each page where it ends."""
+        self._is_paged = False
         self._is_bare = True
         self._has_last = False
         """A page states the number of records, or which page is the last one."""
+        self._has_list = False
+        self._nameless = 0
         self._lengths: list[int] = []
-        """How many records each page lists."""
-
-    @property
-    def misfit(self) -> str:
-        """Why the pages do not make a whole list, for people; "" if they do."""
-        return self._listed.misfit
+        """By how many members each page counts as long or short."""
 
     async def pages(
         self, role: str, kind: type[Outline], learn: Callable[[FetchedDocument, Graph], Outline]
@@ -391,7 +384,7 @@ class ListReading(Generic[Outline]):
                     raise
                 listed.note(str(failure.message))
                 return
-            self.has_end &= page.has_end
+            self._has_end &= page.has_end
             doubtful = 0 if self._add(page, outline) else doubtful + 1
             links = self._targets(page, outline.next_pages)
             header = self._targets(page, filter(None, [page.next_url]))
@@ -401,10 +394,9 @@ class ListReading(Generic[Outline]):
             if links and links.keys() <= met:
                 listed.note("its link to the next page leads to a page that was read before")
             following = {plain: url for plain, url in links.items() if plain not in met}
-            self.is_paged |= bool(following)
+            self._is_paged |= bool(following)
             self._is_bare &= not (page.has_marks or outline.has_marks)
             self._has_last |= bool(outline.totals or outline.last_pages or page.last_url)
-            self._lengths.append(outline.length)
             yield page, outline
             if len(met) + len(following) > self._most:
                 listed.note(f"there is another page after {self._most} pages")
@@ -415,10 +407,12 @@ class ListReading(Generic[Outline]):
 
     def note(self, facts: ListFacts) -> None:
         """Note in the facts about the list what this reading says of its pages, besides what others said."""
-        facts.misfit = self.misfit
-        facts.has_end &= self.has_end
+        facts.misfit = self._listed.misfit
+        facts.has_end &= self._has_end
+        facts.has_list = self._has_list
+        facts.unusable = max(facts.unusable, self._nameless)
         first, *others = self._lengths
-        facts.page_size = first if self.is_paged else facts.page_size
+        facts.page_size = first if self._is_paged else facts.page_size
         facts.bare_size = first if self._is_bare else None
         facts.is_full = (
             bool(others) and not self._has_last and others[-1] >= max(self._lengths[:-1])
@@ -426,15 +420,19 @@ class ListReading(Generic[Outline]):
 
     def _add(self, page: FetchedDocument, outline: Outline) -> bool:
         """Add a page to the list, and return whether it fits those before."""
-        nameless = [f"{page.url} {number}" for number in range(outline.nameless)]
+        members = outline.members
+        self._has_list |= members.is_list or bool(outline.totals)
+        self._nameless += members.nameless
+        self._lengths.append(members.length)
+        nameless = [f"{page.url} {number}" for number in range(members.nameless)]
         ends = self._targets(page, [*outline.last_pages, *filter(None, [page.last_url])])
         return self._listed.add(
             _plain(page.url),
-            [*outline.identities, *nameless],
+            [*members.identities, *nameless],
             digest=page.digest,
-            further=outline.further,
+            further=members.further,
             totals=outline.totals,
-            others=outline.others,
+            others=members.others,
             ends=sorted(ends.keys() - {_plain(page.url), _plain(page.base)}),
         )
 
