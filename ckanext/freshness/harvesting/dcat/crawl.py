@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from datetime import datetime
+from functools import partial
 
 from ...web.urls import display_url
 from ..messages import Message, about
@@ -29,7 +30,7 @@ from ..source_type import CrawlEnd, ask_left_out
 from ..strategy import LEFT_OUT_AFTER, must_ask
 from .datasets import FoundDataset, FoundDatasets, Identities
 from .lists import CatalogueLists
-from .own_documents import OwnDocuments
+from .own_documents import ask
 
 MISSING = "missing since"
 """The key in the source's memory of the current records that the lists do not describe: guids and times."""
@@ -103,7 +104,7 @@ class CatalogueCrawl:
         described = self._found.described
         return await ask_left_out(
             left_out,
-            OwnDocuments(self._reader, self._containers.root, described).ask,
+            partial(ask, self._reader, self._containers.root, described),
             self._containers,
             concurrency=self._options.concurrency,
             most=self._options.max_deletions,

@@ -16,39 +16,31 @@ from .catalogue import nodes_by_identity
 _RDF_ENDINGS = frozenset({".ttl", ".rdf", ".xml", ".jsonld", ".n3"})
 
 
-class OwnDocuments:
-    """The requests for own documents in one crawl."""
+async def ask(
+    reader: DocumentReader, source_url: str, listed: Container[str], url: str
+) -> ReadOutcome:
+    """Return whether RDF at a dataset's own URL, or beside it, states anything of the dataset.
 
-    def __init__(self, reader: DocumentReader, source_url: str, listed: Container[str]) -> None:
-        """
-        :param listed: the identities of all listed datasets.
-        """
-        self._reader = reader
-        self._listed = listed
-        # CKANs with ckanext-dcat have the RDF of a dataset beside its page for people.
-        ending = PurePosixPath(urlsplit(source_url).path).suffix
-        self._suffix = ending if ending in _RDF_ENDINGS else ".ttl"
+    The type does not matter: servers lose types, and other vocabularies have types of their own.
 
-    async def ask(self, url: str) -> ReadOutcome:
-        """Return whether RDF at a dataset's own URL, or beside it, states anything of the dataset.
-
-        The type does not matter: servers lose types, and other vocabularies have types of their own.
-        """
-        address = urldefrag(url).url
-        # Datasets whose IRIs differ in their fragments share one document.
-        get = self._reader.get if address == url else self._reader.get_once
-        for requested in (address, f"{address}{self._suffix}"):
-            try:
-                document = await get(requested)
-                graph = await document.parsed()
-                with understood(url):
-                    names = {loose_spelling(one) for one in nodes_by_identity(graph)}
-                    is_moved = document.base not in self._listed and (
-                        loose_spelling(document.base) in names
-                    )
-                    if is_moved or loose_spelling(url) in names or describes(graph, url):
-                        return ReadOutcome.PRESENT
-            except UnreadableDocument as failure:
-                if requested == address and failure.outcome is not ReadOutcome.MALFORMED:
-                    return failure.outcome
-        return ReadOutcome.MALFORMED
+    :param listed: the identities of all listed datasets.
+    """
+    address = urldefrag(url).url
+    # Datasets whose IRIs differ in their fragments share one document.
+    get = reader.get if address == url else reader.get_once
+    # CKANs with ckanext-dcat have the RDF of a dataset beside its page for people.
+    ending = PurePosixPath(urlsplit(source_url).path).suffix
+    suffix = ending if ending in _RDF_ENDINGS else ".ttl"
+    for requested in (address, f"{address}{suffix}"):
+        try:
+            document = await get(requested)
+            graph = await document.parsed()
+            with understood(url):
+                names = {loose_spelling(one) for one in nodes_by_identity(graph)}
+                is_moved = document.base not in listed and loose_spelling(document.base) in names
+                if is_moved or loose_spelling(url) in names or describes(graph, url):
+                    return ReadOutcome.PRESENT
+        except UnreadableDocument as failure:
+            if requested == address and failure.outcome is not ReadOutcome.MALFORMED:
+                return failure.outcome
+    return ReadOutcome.MALFORMED

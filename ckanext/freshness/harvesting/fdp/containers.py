@@ -13,14 +13,14 @@ from ...web.urls import display_url, loose_spelling
 from ..listings import ListFacts
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.mapping import mapped
-from ..rdf.reader import MOST_PAGES, FetchedDocument, ListReading, understood
+from ..rdf.reader import MOST_PAGES, DocumentReader, FetchedDocument, ListReading, understood
 from ..rdf.source_type import CrawlOptions
 from ..record import CurrentRecords, ReadOutcome, SeenRecord, Sighting
 from ..source_client import UnreadableDocument
-from . import documents
+from . import documents, services
 from .datasets import RecordMemory
 from .documents import DocumentOutline, last_segment
-from .reader import FdpReader, ServiceReader
+from .drafts import is_draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,7 @@ class ContainerList:
 class ContainerReader:
     """A reader of the containers of one crawl."""
 
-    reader: FdpReader
-    services: ServiceReader
+    reader: DocumentReader
     options: CrawlOptions
     known: CurrentRecords
     root: str
@@ -73,7 +72,7 @@ class ContainerReader:
             reason = HarvestMessage(MessageCode.DESCRIBES_ANOTHER, details=words)
             raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
         is_new = not is_root and not outline.member and self.known.at(url) is None
-        if is_new and await self.reader.is_draft(url):
+        if is_new and await is_draft(self.reader, url):
             raise UnreadableDocument(url, "it is a draft", ReadOutcome.FORBIDDEN)
         facts.instead = instead if place.is_catalog else ""
         if facts.has_list:
@@ -155,12 +154,12 @@ class ContainerReader:
         own = self.reader.hash(found.document.digest)
         record, content_hash = None, known.content_hash if known else None
         warnings: list[str] = []
-        fingerprint = await self.services.fingerprint(own, memory.services)
+        fingerprint = await services.fingerprint(self.reader, own, memory.services)
         if content_hash is None or memory.fingerprint != fingerprint:
             graph = await found.document.parsed()
-            services, warnings = await self.services.describe(graph)
-            fingerprint = await self.services.fingerprint(own, services)
-            memory = RecordMemory(fingerprint, services)
+            named, warnings = await services.describe(self.reader, graph)
+            fingerprint = await services.fingerprint(self.reader, own, named)
+            memory = RecordMemory(fingerprint, named)
             with understood(url):
                 record = mapped(self.options.mapper, graph, URIRef(found.outline.subject or url))
             record.warnings = sorted({*record.warnings, *warnings})

@@ -7,6 +7,7 @@ The crawl reports and decides nothing. It hands each record to a sink as soon as
 
 from __future__ import annotations
 
+from ..rdf.reader import DocumentReader
 from ..rdf.source_type import CrawlOptions
 from ..record import CurrentRecords, KnownRecord, ReadOutcome, SeenRecord, Sighting, Sink
 from ..source_type import CrawlEnd, ask_left_out
@@ -14,7 +15,6 @@ from ..strategy import must_ask
 from .container_tree import DEEPEST, ContainerTree, DatasetListing
 from .containers import ContainerReader, Place
 from .datasets import REFUSING, DatasetReader
-from .reader import FdpReader, ServiceReader
 from .records import RecordReader
 
 
@@ -26,7 +26,7 @@ class Crawl:
 
     def __init__(
         self,
-        reader: FdpReader,
+        reader: DocumentReader,
         source_url: str,
         options: CrawlOptions,
         known: CurrentRecords,
@@ -43,11 +43,10 @@ class Crawl:
         self._listing = DatasetListing(source_url, options.max_records)
         self._end = self._listing.end
         self.containers = self._end.containers
-        services = ServiceReader(reader)
-        containers = ContainerReader(reader, services, options, known, source_url)
+        containers = ContainerReader(reader, options, known, source_url)
         self._tree = ContainerTree(containers, self._listing, sink)
         is_wall = reader.memory.recall(REFUSING, REFUSING) == "true"
-        self._datasets = DatasetReader(reader, services, options, known, is_wall)
+        self._datasets = DatasetReader(reader, options, known, is_wall)
         self._records = RecordReader(self._tree, self._listing, self._datasets, sink)
 
     async def run(self) -> CrawlEnd:

@@ -21,7 +21,7 @@ from ...dates import utc_words
 from ...web.urls import display_url, loose_spelling
 from ..legal_values import brief
 from ..rdf.mapping import mapped
-from ..rdf.reader import FetchedDocument, understood
+from ..rdf.reader import DocumentReader, FetchedDocument, understood
 from ..rdf.record_graph import record_graph
 from ..rdf.source_type import CrawlOptions
 from ..record import (
@@ -36,9 +36,8 @@ from ..record import (
 )
 from ..source_client import UnreadableDocument
 from ..strategy import fate_of_distribution
-from . import documents
+from . import documents, services
 from .documents import ListedDataset
-from .reader import FdpReader, ServiceReader
 
 REFUSING = "most distributions are refused"
 """The key in the source's memory of whether that was so when the last job read them."""
@@ -111,8 +110,7 @@ class _Kept:
 class DatasetReader:
     """A reader of the datasets of one crawl, with their distributions."""
 
-    reader: FdpReader
-    services: ServiceReader
+    reader: DocumentReader
     options: CrawlOptions
     known: CurrentRecords
     is_wall: bool = False
@@ -159,7 +157,7 @@ class DatasetReader:
             known is not None
             and known.guid == guid
             and known.content_hash is not None
-            and memory.fingerprint == await self.services.fingerprint(own, memory.services)
+            and memory.fingerprint == await services.fingerprint(self.reader, own, memory.services)
         ):
             seen = replace(seen, content_hash=known.content_hash)
             sighting = Sighting(seen, memory=known.memory)
@@ -229,13 +227,13 @@ class DatasetReader:
         not_requested = {URIRef(url) for spelled, url in found.named.items() if spelled not in told}
         with understood(seen.url):
             graph = record_graph(found.graph, subject, found.inside | not_requested, found.outside)
-            services, without_service = await self.services.describe(graph)
+            named_services, unread_services = await services.describe(self.reader, graph)
             record = mapped(self.options.mapper, graph, subject)
         resources = [*record.resources, *filter(None, kept.resources.values())]
         record.resources = sorted(resources, key=resource_order)
         fingerprint = None  # the next job reads and warns again
         if not found.failures and not found.without_url:
-            fingerprint = await self.services.fingerprint(own, services)
+            fingerprint = await services.fingerprint(self.reader, own, named_services)
         warnings = [
             f'distribution: "{brief(text)}" is no URL that can be requested; it is left out'
             for text in found.without_url
@@ -244,11 +242,11 @@ class DatasetReader:
         return Sighting(
             replace(seen, content_hash=self.reader.hash(record.digest())),
             record,
-            memory=RecordMemory(fingerprint, services, kept.refusals).as_json(),
-            warnings=sorted([*warnings, *kept.warnings, *without_service]),
+            memory=RecordMemory(fingerprint, named_services, kept.refusals).as_json(),
+            warnings=sorted([*warnings, *kept.warnings, *unread_services]),
             # The other failures are those of drafts: listed distributions that were never read.
             drafts=len(unread) - len(never_read),
-            may_be_cut=not found.has_end or bool(without_service),
+            may_be_cut=not found.has_end or bool(unread_services),
         )
 
 

@@ -16,6 +16,7 @@ from .container_tree import ContainerTree, DatasetListing
 from .containers import Place, list_key
 from .datasets import DatasetReader
 from .documents import DocumentOutline, ListedDataset
+from .drafts import is_draft
 
 _OUTCOMES_OF_DRAFTS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
@@ -97,7 +98,7 @@ class RecordReader:
         try:
             with understood(url):
                 document, member = await self._read_document(url)
-                if self.known_as(url) is None and await self._reader.is_draft(url):
+                if self.known_as(url) is None and await is_draft(self._reader, url):
                     raise UnreadableDocument(url, "it is a draft", ReadOutcome.FORBIDDEN)
                 sighting = await self._assembled(url, listed_in, document, member)
             self.there.add(url)

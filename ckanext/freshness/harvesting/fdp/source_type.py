@@ -34,13 +34,13 @@ class FdpSourceType(RdfSourceType):
         now: datetime,
     ) -> CrawlEnd:
         from ..rdf.parsing import RdfParser
+        from ..rdf.reader import DocumentReader
         from .crawl import Crawl
-        from .reader import FdpReader
 
         salt = rdf_salt(source.config)
         options = CrawlOptions.of(opened, source.config, now)
         with contextlib.closing(RdfParser()) as parser:
-            reader = FdpReader(opened.client, opened.reach, memory, parser, salt=salt)
+            reader = DocumentReader(opened.client, opened.reach, memory, parser, salt=salt)
             return await Crawl(reader, source.url, options, known, sink).run()
 
 

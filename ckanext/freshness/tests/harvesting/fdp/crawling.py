@@ -12,10 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
-from ckanext.freshness.harvesting.fdp.reader import FdpReader
 from ckanext.freshness.harvesting.messages import Message
 from ckanext.freshness.harvesting.rdf.mapping import ProfileMapper
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
+from ckanext.freshness.harvesting.rdf.reader import DocumentReader
 from ckanext.freshness.harvesting.rdf.source_type import CrawlOptions
 from ckanext.freshness.harvesting.record import (
     Containers,
@@ -366,7 +366,7 @@ class Site:
         memory: Any = self.memory
         async with Client(settings, hosts) as client:
             with contextlib.closing(self.make_parser()) as parser:
-                reader = FdpReader(client, reach, memory, parser, salt=salt)
+                reader = DocumentReader(client, reach, memory, parser, salt=salt)
                 end = await Crawl(reader, self.url, CrawlOptions(**options), known, keep).run()
         job.containers = end.containers
         end.requests = sum(host.requests for host in hosts)
