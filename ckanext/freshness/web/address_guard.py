@@ -161,6 +161,10 @@ class Guard:
         return socket.socket(family=family, type=kind, proto=protocol)
 
 
+EVERYWHERE = Guard(("0.0.0.0/0", "::/0"))
+"""Refuses nothing: for addresses that the operator names, which may be inside of the network."""
+
+
 def _carried(address: IPv6Address) -> tuple[IPv4Address, ...]:
     """Return the IPv4 addresses to which a gateway or the system connects for an IPv6 address."""
     if address.sixtofour is not None:

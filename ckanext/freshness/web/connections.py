@@ -26,7 +26,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from . import second_look
-from .address_guard import Guard
+from .address_guard import EVERYWHERE, Guard
 from .errors import FailureReason, Fault
 from .exchange import Exchange, Hop, Limits
 from .faults import MAX_HEADER_BYTES, NETWORK_FAULTS, TRUNCATED, NameFault, fault_of
@@ -311,6 +311,8 @@ class Connections:
         proxy: URL | None,
         ca_bundle: Path | None,
     ) -> None:
+        # Behind a proxy, all connections go to the proxy.
+        guard = EVERYWHERE if proxy else guard
         self._names = names
         self._guard = guard
         self._headers = headers
@@ -323,8 +325,7 @@ class Connections:
                 ssl=trusting(ca_bundle) if ca_bundle is not None else True,
                 resolver=GuardedResolver(names, guard),
                 use_dns_cache=False,
-                # Behind a proxy, all connections go to the proxy, which is an internal address.
-                socket_factory=None if proxy else guard.socket,
+                socket_factory=guard.socket,
                 # Hosts limit the connections: waiting for one must not count as time of the request.
                 limit=0,
                 enable_cleanup_closed=_NEEDS_CLEANUP,

@@ -67,8 +67,13 @@ def proxy(server: FileServer) -> Iterator[tuple[Proxy, ClientSettings]]:
         yield made, replace(SETTINGS, guard=Guard(), proxy=url)
 
 
-def test_a_visit_through_the_proxy(server: FileServer, proxy: tuple[Proxy, ClientSettings]) -> None:
-    answer = visit("http://data.example/x?y", settings=proxy[1], names=PUBLIC)
+@pytest.mark.parametrize("host", ["127.0.0.1", "proxy.internal"])
+def test_a_visit_through_the_proxy(
+    server: FileServer, proxy: tuple[Proxy, ClientSettings], host: str
+) -> None:
+    settings = replace(proxy[1], proxy=str(proxy[1].proxy).replace("127.0.0.1", host))
+    names = {**PUBLIC, "proxy.internal": ["127.0.0.1"]}
+    answer = visit("http://data.example/x?y", settings=settings, names=names)
     assert answer.status == 200
     assert server.requests[0].target == "/x?y"
     [lines] = proxy[0].requests
