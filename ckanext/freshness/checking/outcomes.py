@@ -1,0 +1,299 @@
+"""What an answer with its body means for a resource: the rules of :mod:`.decisions`, applied to what came."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from ..web.errors import FailureReason, FetchError
+from ..web.exchange import Answer
+from ..web.urls import Target, display_url, join_url
+from . import decisions
+from .answers import AnswerHeaders, mimetype_of, refresh_of, status_in_words, wall_of_page
+from .decisions import (
+    UNOPENED,
+    Attempt,
+    CheckResult,
+    Decision,
+    Digest,
+    NextRequest,
+    Outcome,
+    ResourceToCheck,
+    outcome_in_words,
+)
+from .formats import FormatMismatch, PromisedFormat, outline, promise, verdict
+from .hasher import FirstBytes, HashedBody
+
+NO_FILE = ("format", "landing page")
+"""Reasons of answers that are not the file."""
+
+USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
+"""Outcomes whose answer may not be the file: its headers are not counted."""
+
+
+class Link(NamedTuple):
+    """A URL that is checked, parsed, with its host; None and an empty text if it is invalid."""
+
+    host: str
+    url: str | None
+
+    def redirected_to(self, url: str | None) -> str | None:
+        """Return the URL that answered, without secrets; None if it is this one."""
+        return display_url(url) if url is not None and url != self.url else None
+
+
+class Received(NamedTuple):
+    """An answer with as much of its body as was read.
+
+    :ivar hashed: the whole body; None if it was not read whole
+    :ivar beginning: its first bytes, if only these were read
+    :ivar at: when it ended, aware
+    :ivar is_led_to: whether a page has led to its URL, as it leads browsers
+    """
+
+    answer: Answer
+    headers: AnswerHeaders
+    hashed: HashedBody | None
+    beginning: FirstBytes | None
+    at: datetime
+    is_led_to: bool
+
+    @property
+    def body(self) -> HashedBody | FirstBytes | None:
+        return self.hashed or self.beginning
+
+    def mismatch(self, resource: ResourceToCheck) -> FormatMismatch | None:
+        """Return how the body differs from the format that the catalogue promises; None if it may fit."""
+        if self.body is None:
+            return None
+        return verdict(
+            promise_of(resource),
+            self.body.first,
+            self.body.size,
+            last=resource.memory.outline,
+            was_coded="Content-Encoding" in self.answer.headers,
+            sent_as=mimetype_of(self.answer),
+            url=self.answer.final_url,
+        )
+
+
+class FirstDownload(NamedTuple):
+    """A download with a new hash, which a second one is to confirm.
+
+    :ivar at: when it ended, aware
+    """
+
+    digest: Digest
+    at: datetime
+    headers: AnswerHeaders
+
+
+class Judged(NamedTuple):
+    """What an answer means for a resource.
+
+    :ivar words: why the answer was of no use
+    :ivar is_hashed: whether the body is the file, so that its hash is certain
+    """
+
+    step: Decision
+    words: str | None = None
+    reason: str | None = None
+    is_hashed: bool = False
+
+
+def after_headers(
+    resource: ResourceToCheck, headers: AnswerHeaders, now: datetime, *, conditional: bool
+) -> Decision:
+    """Decide what the headers of the first answer mean for a resource.
+
+    :param conditional: whether the request had conditions
+    """
+    return decisions.after_headers(
+        resource.memory,
+        headers,
+        conditional=conditional,
+        last_change=resource.last_change,
+        fresh_after=resource.fresh_after,
+        hash_anyway=resource.hash_anyway or resource.keep_copy,
+        verifies_dates=resource.verifies_dates,
+        now=now,
+    )
+
+
+def refresh_target(before: Target, received: Received, *, is_page: bool) -> Target | None:
+    """Return the URL to which a page sends browsers; None if it is not to be asked.
+
+    :param before: the URL of the page
+    :param is_page: whether it is a page in place of data. A page of an error counts only if it leads to
+        itself: others lead to the home page of the site
+    :raises FetchError: ``SCHEME_REFUSED``
+    """
+    answer, body = received.answer, received.body
+    to = None if body is None else refresh_of(answer, body.first)
+    if to is None:
+        return None
+    try:
+        target = join_url(before, to)
+    except FetchError as error:
+        if is_page and error.reason is FailureReason.SCHEME_REFUSED:
+            raise
+        return None
+    is_itself = target.url == answer.final_url
+    return target if ("Set-Cookie" in answer.headers if is_itself else is_page) else None
+
+
+def after_first(resource: ResourceToCheck, step: Decision, received: Received) -> Judged:
+    """Judge the first answer for a resource.
+
+    :param step: the decision about its headers
+    """
+    is_hashed = step.next is NextRequest.HASH
+    body, hashed = received.body, received.hashed
+    is_file = is_hashed or step.outcome is Outcome.HEADER
+    mismatch = received.mismatch(resource) if is_file else None
+    is_error = mismatch is not None and mismatch.is_error
+    is_uncertain = mismatch is not None and mismatch.is_uncertain
+    wall = wall_of_page(body.first) if body is not None and (is_error or not is_file) else None
+    if not is_file and wall is None:
+        return Judged(step, outcome_in_words(step, received.headers))
+    assert body is not None
+    is_landing_page = resource.may_be_landing_page and mismatch is not None and mismatch.is_page
+    step = decisions.after_body(
+        resource.memory,
+        received.headers,
+        step,
+        fits=not is_error,
+        digest=hashed.digest if hashed is not None and is_hashed else None,
+        is_uncertain=wall is not None or is_landing_page or is_uncertain,
+    )
+    if wall is not None:
+        words = (
+            f"answered with a page of {wall} that keeps programs out: "
+            "the link may still work in a browser"
+        )
+        return Judged(step, words)
+    if is_error:
+        return Judged(step, str(mismatch), "landing page" if is_landing_page else "format")
+    if is_uncertain:
+        return Judged(step, f"perhaps {mismatch}", "error text")
+    return Judged(_with_kind(step, body, mismatch), is_hashed=is_hashed)
+
+
+def after_second(
+    resource: ResourceToCheck, step: Decision, received: Received, first: FirstDownload
+) -> Judged:
+    """Judge the second download for a resource.
+
+    :param step: the decision about the first one
+    """
+    hashed, mismatch, words = received.hashed, received.mismatch(resource), None
+    if hashed is None:
+        words = f"answered {status_in_words(received.headers.status)} to the second download"
+    elif mismatch is not None and (mismatch.is_error or mismatch.is_uncertain):
+        words = f"at the second download {mismatch}"
+    if hashed is None or words is not None:
+        return Judged(without_second(resource, step, first), words)
+    step = decisions.after_confirmation(
+        resource.memory, received.headers, first.digest, hashed.digest, step.modified
+    )
+    if step.outcome is Outcome.UNCONFIRMED:
+        return Judged(step, "could be opened at only one of two downloads", UNOPENED)
+    return Judged(_with_kind(step, hashed, mismatch), is_hashed=True)
+
+
+def without_second(resource: ResourceToCheck, step: Decision, first: FirstDownload) -> Decision:
+    """Decide for a resource whose second download failed.
+
+    :param step: the decision about the first one
+    """
+    return decisions.without_confirmation(
+        resource.memory, first.headers, first.digest, step.modified
+    )
+
+
+def _with_kind(
+    step: Decision, body: HashedBody | FirstBytes, mismatch: FormatMismatch | None
+) -> Decision:
+    """Return a decision about a usable file that also stores the kind of the file."""
+    last = step.memory.outline
+    if last is None or (isinstance(body, HashedBody) and step.outcome is not Outcome.SAME_HASH):
+        last = outline(body.first, body.size)
+    memory = replace(
+        step.memory,
+        outline=last,
+        promised=None if mismatch is None else mismatch.promised,
+        found=None if mismatch is None else mismatch.found.value,
+    )
+    return step._replace(memory=memory)
+
+
+def promise_of(resource: ResourceToCheck) -> PromisedFormat:
+    """Return the format that the catalogue promises."""
+    return promise(resource.format, resource.mimetype)
+
+
+# Results
+
+
+def result_of(
+    link: Link,
+    resource: ResourceToCheck,
+    judged: Judged,
+    received: Received,
+    first: FirstDownload | None,
+) -> CheckResult:
+    """Return the result of a check that an answer ends, without shape and file."""
+    step, answer, headers = judged.step, received.answer, received.headers
+    outcome = step.outcome
+    assert outcome is not None
+    certain = received.hashed if judged.is_hashed else None
+    # A change that two runs confirm may end with a second download that failed.
+    is_useful = outcome not in USELESS and not (step.changed and certain is None)
+    hides_changes = None
+    if certain is not None and outcome is Outcome.CHANGED:
+        hides_changes = decisions.hides_changes(resource.memory, headers, certain.digest)
+    is_move = answer.moved_to == display_url(answer.moved_to or "") and not received.is_led_to
+    attempt = Attempt(
+        at=received.at,
+        outcome=outcome,
+        status=answer.status,
+        reason=judged.reason,
+        words=judged.words,
+        received=answer.on_wire,
+        seconds=answer.seconds,
+        final_url=link.redirected_to(answer.final_url),
+        etag=headers.etag,
+        last_modified=headers.last_modified_text,
+        modified=step.modified,
+        outdated_tls=answer.outdated_tls,
+    )
+    return concluded(link, resource, step, attempt, first)._replace(
+        hashed=judged.is_hashed or first is not None,
+        size=None if certain is None else certain.size,
+        mimetype=mimetype_of(answer) if is_useful else None,
+        hides_changes=hides_changes,
+        moved_to=link.redirected_to(answer.moved_to) if is_move else None,
+    )
+
+
+def concluded(
+    link: Link,
+    resource: ResourceToCheck,
+    step: Decision,
+    attempt: Attempt,
+    first: FirstDownload | None,
+) -> CheckResult:
+    """Return the result of a check by its last decision, as far as that knows it."""
+    return CheckResult(
+        resource,
+        link.host,
+        attempt.outcome,
+        step.memory,
+        attempt,
+        modified=step.modified,
+        changed_at=first.at if step.changed and first is not None else None,
+        hashed=first is not None,
+        counts_as_failure=step.counts_as_failure,
+        put_off=step.put_off,
+    )
