@@ -47,7 +47,7 @@ def test_a_server_as_source_that_redirects_to_one_of_its_catalogs(fdp: FdpServer
     fdp.faults["/"] = faults.Redirect(catalog.path)
     job = site.job()
     (error,) = job.container_errors
-    assert error.startswith(f"{fdp.url}: it describes {fdp.iri_of(catalog)} instead of the FAIR ")
+    assert f"record: {fdp.iri_of(catalog)} instead of the FAIR Data Point" in error
     assert (job.kinds, job.brake) == ({}, None)
     fdp.faults.clear()
     unchanged(site)
