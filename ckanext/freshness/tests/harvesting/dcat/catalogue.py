@@ -49,6 +49,7 @@ class Catalogue(LoopbackServer):
     :ivar page_size: None for one document
     :ivar has_wall: all own URLs answer 403
     :ivar asked: the last status of each own URL; None if it tells nothing
+    :ivar served: the IRIs of the datasets in the answers for each page, by its request target
     """
 
     def __init__(self) -> None:
@@ -63,6 +64,7 @@ class Catalogue(LoopbackServer):
         self.has_wall = False
         self.total_off = 0
         self.asked: dict[str, int | None] = {}
+        self.served: dict[str, set[str]] = {}
         self._made = 0
 
     @property
@@ -90,7 +92,9 @@ class Catalogue(LoopbackServer):
 
     def answer(self, request: Request) -> Answer:
         if request.path == "/c":
-            return self._page(int(parse_qs(request.query).get("page", ["1"])[0]))
+            number = int(parse_qs(request.query).get("page", ["1"])[0])
+            self.served.setdefault(request.target, set()).update(self._listed_on(number))
+            return self._page(number)
         iri = f"{self.url}{request.path}"
         one = self.datasets.get(iri)
         if one is None:
@@ -236,11 +240,8 @@ class CatalogueEvidence:
 
     def was_read(self, dataset: str) -> bool:
         well = self._answered_well()
-        return self.status(dataset) == 200 or any(
-            target in well and dataset in page
-            for moment in self.moments
-            for target, page in moment.pages.items()
-        )
+        pages = [page for target, page in self.server.served.items() if target in well]
+        return self.status(dataset) == 200 or any(dataset in page for page in pages)
 
     def listed_nowhere(self, dataset: str, known: Collection[str]) -> bool:
         first, well = self.moments[0].pages.keys(), self._answered_well()

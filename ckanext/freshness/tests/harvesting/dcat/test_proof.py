@@ -115,6 +115,7 @@ class Machine(ProofMachine):
     def before_job(self) -> None:
         self.server.reset()
         self.server.asked.clear()
+        self.server.served.clear()
         self.moments = [self.server.moment()]
 
     def evidence(self) -> CatalogueEvidence:
