@@ -291,14 +291,10 @@ def deletions(
         for record in current
         if record.guid in unanswered and _answer(seen.get(record.url)) is ReadOutcome.PRESENT
     }
-    unasked = sum(
-        record.url not in seen and record.url not in containers.listed for record in current
-    )
     crawl = _Crawl(
         containers,
         _refusing_catalogs(current, seen, containers),
         limits,
-        unasked > limits.max_deletions,
         answered,
         now,
     )
@@ -379,8 +375,6 @@ class _Crawl:
     refusing: Collection[str | None]
     """See :func:`_refusing_catalogs`."""
     limits: BrakeLimits
-    has_many_unasked: bool
-    """So many records were left out that they were not requested: only editors delete them."""
     answered: Collection[str]
     """Guids of records that are held for what their own URLs answered."""
     now: datetime
@@ -473,7 +467,7 @@ def _decide_unlisted(
         is_sure = crawl.limits.delete_unlisted and not containers.without_list
         return AbsentRecord(known, True, reason, refusal, needs_approval=not is_sure)
     reason = HarvestMessage(MessageCode.UNLISTED)
-    is_doubtful = crawl.has_many_unasked or bool(containers.without_list)
+    is_doubtful = bool(containers.without_list)
     return AbsentRecord(
         known, True, reason, refusal, needs_approval=is_doubtful, wait=LEFT_OUT_AFTER
     )

@@ -407,6 +407,7 @@ PATIENCE = [
     (WEEK, 7, None, "deleted"),
     (WEEK, 7, seen(1, ReadOutcome.GONE), "deleted"),
     (WEEK, 9, seen(1, ReadOutcome.FAILED, A), "listed"),
+    (WEEK, None, seen(1, ReadOutcome.PRESENT), "held"),
     (KEEPING, None, None, "kept"),
     (KEEPING, 900, None, "kept"),
     (KEEPING, 9, seen(1, ReadOutcome.FAILED, A), "listed"),
@@ -516,7 +517,7 @@ def test_a_listed_record_that_was_not_met_is_kept() -> None:
 
 def test_a_listed_catalog_that_answers_404_is_kept() -> None:
     """It counts as a container that could not be read, not as a record that is gone."""
-    catalog = KnownRecord(A, guid_of(A, None), None, "hash")
+    catalog = KnownRecord(A, guid_of(A, None), None, "hash", refusal=refused(GONE, A_DAY_AGO))
     gone = SeenRecord(A, ReadOutcome.GONE, (ROOT,), is_catalog=True)
     assert decide([catalog, *OTHERS], [*HERE, gone], (A,)).delete == ()
 
@@ -579,6 +580,10 @@ def test_a_listed_record_that_is_refused_in_turn(
     current = [known(1, refusal=refusal), *OTHERS]
     decided = decide(current, [*HERE, seen(1, answer, A)])
     assert fate(decided) == becomes
+    # The same of a record that no list has, if its URL may always have answered so.
+    more: dict[str, Any] = {"unproved": (A,), "has_own_documents": False}
+    unlisted = decide(current, [*HERE, seen(1, answer)], **more)
+    assert fate(unlisted) == ("held" if becomes == "deleted" else becomes)
     if becomes == "held":
         assert decided.brake is not None
         assert list(decided.brake.answered) == [current[0].guid]
@@ -705,6 +710,7 @@ def test_a_record_that_a_wall_has_held(
         assert approved.brake is None
     elif approved.brake is not None:
         assert [one.known.guid for one in approved.brake.held] == guids
+        assert list(approved.brake.answered) == []
     else:
         assert deleted(approved) == {"1"}
 
@@ -769,6 +775,13 @@ def test_the_brake(
     assert len(outcome.brake.held if outcome.brake else ()) == held
     if outcome.brake:
         assert str(current - released) in outcome.brake.reason
+    if held and not gone:
+        first = decide(
+            [known(number) for number in range(current)],
+            present(*range(listed)),
+            limits=BrakeLimits(fraction, most),
+        )
+        assert first.brake is not None and len(first.brake.held) == held
 
 
 ALWAYS = "and no job deletes all records of a source, or all but one, without an approval"
@@ -828,6 +841,16 @@ def test_a_source_that_lists_none_of_the_known_records_deletes_nothing(
         assert outcome.brake.reason == "the source lists none of the 6 current records any more"
 
 
+def test_a_source_that_lists_only_empty_catalogs_lists_nothing() -> None:
+    catalogs = [KnownRecord(url, guid_of(url, None)) for url in (A, B)]
+    found = [
+        SeenRecord(one.url, ReadOutcome.PRESENT, (ROOT,), is_catalog=True) for one in catalogs
+    ]
+    datasets = [known(number, absent_since=A_DAY_AGO) for number in range(3)]
+    decided = decide([*catalogs, *datasets], found)
+    assert decided.brake is not None and len(decided.brake.held) == 3
+
+
 @pytest.mark.parametrize("answer", [None, ReadOutcome.PRESENT, ReadOutcome.GONE])
 def test_records_of_another_harvester_wait_for_an_approval(answer: ReadOutcome | None) -> None:
     """However few they are, and whatever their own URLs answer: no job of this source has read them."""
@@ -838,6 +861,7 @@ def test_records_of_another_harvester_wait_for_an_approval(answer: ReadOutcome |
     assert outcome.brake is not None
     assert [one.known.url for one in outcome.brake.held] == [dataset(1)]
     assert [one.own_url for one in outcome.brake.held] == [answer]
+    assert list(outcome.brake.answered) == []
     assert outcome.brake.reason.startswith(
         "1 of 9 records would be deleted that only another harvester has read, "
     )
@@ -888,6 +912,14 @@ def test_what_is_held_and_cannot_be_read_stays_held(as_what: str) -> None:
     assert not outcome.delete
     assert outcome.brake is not None
     assert {one.known.guid for one in outcome.brake.held} == set(held)
+
+
+def test_a_release_that_the_records_object_keeps_is_on_no_list() -> None:
+    """The import that was to delete the record has failed."""
+    records = [known(1, approved=True), *OTHERS]
+    guids = [records[0].guid]
+    assert fate(decide(records, HERE, unproved=(A,), released=guids)) == "kept"
+    assert fate(decide(records, HERE, released=guids)) == "deleted"
 
 
 @pytest.mark.parametrize("as_what", ["held", "released"])
