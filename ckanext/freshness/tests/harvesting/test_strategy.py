@@ -843,9 +843,7 @@ def test_a_source_that_lists_none_of_the_known_records_deletes_nothing(
 
 def test_a_source_that_lists_only_empty_catalogs_lists_nothing() -> None:
     catalogs = [KnownRecord(url, guid_of(url, None)) for url in (A, B)]
-    found = [
-        SeenRecord(one.url, ReadOutcome.PRESENT, (ROOT,), is_catalog=True) for one in catalogs
-    ]
+    found = [SeenRecord(one.url, ReadOutcome.PRESENT, (ROOT,), is_catalog=True) for one in catalogs]
     datasets = [known(number, absent_since=A_DAY_AGO) for number in range(3)]
     decided = decide([*catalogs, *datasets], found)
     assert decided.brake is not None and len(decided.brake.held) == 3
