@@ -8,7 +8,7 @@ from .datasets import (
     FreshnessEvidence,
     FreshnessTransition,
     HistoryDay,
-    ResourceMemory,
+    KnownResource,
     Unindexed,
 )
 from .runs import (
@@ -33,10 +33,10 @@ __all__ = [
     "HarvestHold",
     "HarvestReport",
     "HistoryDay",
+    "KnownResource",
     "Mail",
     "MailPerson",
     "ResourceCheck",
-    "ResourceMemory",
     "Unindexed",
 ]
 

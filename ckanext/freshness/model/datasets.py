@@ -142,7 +142,7 @@ class FreshnessEvidence(tk.BaseModel):
     previous_author = Column(UnicodeText, doc="name of the user who made the previous review")
 
 
-class ResourceMemory(tk.BaseModel):
+class KnownResource(tk.BaseModel):
     """A resource as the last assessment found it, so that the next one notices changes."""
 
     __tablename__ = "freshness_resource"

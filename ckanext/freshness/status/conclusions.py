@@ -16,7 +16,7 @@ from ..checking.decisions import CheckResult, Outcome
 from ..checking.selection import is_broken
 from ..ckan_adapter.core import model
 from ..dates import utc
-from ..model import DatasetFreshness, FreshnessEvidence, ResourceMemory
+from ..model import DatasetFreshness, FreshnessEvidence, KnownResource
 from . import indexing
 from .assessment import update_packages
 from .changes import Occasion, TransitionCause
@@ -74,7 +74,7 @@ def write(
         # A fresh dataset is not undetermined. Once it is no longer fresh, an old reason begins to matter.
         (undetermined, DatasetFreshness, DatasetFreshness.next_boundary <= utc(now)),
         # A new URL is news of the data once a file was found there.
-        (seen, ResourceMemory, ResourceMemory.url_changed_at.is_not(None)),
+        (seen, KnownResource, KnownResource.url_changed_at.is_not(None)),
     )
     for package_ids, table, condition in may_concern:
         if package_ids := package_ids - concerned:

@@ -28,7 +28,7 @@ from ..model import (
     FreshnessChange,
     FreshnessEvidence,
     FreshnessTransition,
-    ResourceMemory,
+    KnownResource,
     Unindexed,
 )
 from . import indexing, our_fields
@@ -165,7 +165,7 @@ def _ids(statement: str, **parameters: Any) -> list[str]:
 _TABLES = (
     DatasetFreshness,
     FreshnessEvidence,
-    ResourceMemory,
+    KnownResource,
     FreshnessTransition,
 )
 """The tables of datasets whose rows have no worth without them."""
