@@ -125,10 +125,10 @@ def write(changes: Sequence[DataChange]) -> None:
     if not changes:
         return
     rows = [{"id": str(uuid4()), **asdict(change)} for change in changes]
-    model.Session.execute(sa.text(_WRITE), {"rows": json.dumps(rows, default=_plain)})
+    model.Session.execute(sa.text(_WRITE), {"rows": json.dumps(rows, default=_json_value)})
 
 
-def _plain(value: Any) -> str:
+def _json_value(value: Any) -> str:
     return value.value if isinstance(value, Evidence) else str(utc_text(value))
 
 

@@ -175,7 +175,7 @@ def notify(dry_run: bool, as_json: bool) -> None:
     """
     report = digests.notify_all(utc_now, dry_run=dry_run)
     if as_json:
-        click.echo(json.dumps(_plain(report), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_as_json(report), indent=2, ensure_ascii=False))
     else:
         _print(report)
     if not report.is_complete:
@@ -198,7 +198,7 @@ def _print(report: MailReport) -> None:
         click.echo(tk._("Warning: {problem}").format(problem=report.problem), err=True)
 
 
-def _plain(report: MailReport) -> dict[str, object]:
+def _as_json(report: MailReport) -> dict[str, object]:
     return {
         "state": report.state.value,
         "mails": [
