@@ -247,7 +247,7 @@ class Client:
                 limits.total - pending.seconds,
             )
             response = await self._connections.ask(hop, verify=not insecure, tolerant=tolerant)
-            return await self._judge(pending, target, host, response)
+            return await _judge(pending, target, host, response)
         except Fault as fault:
             fault.answered = response is not None
             raise
@@ -255,41 +255,6 @@ class Client:
             pending.seconds += monotonic() - began
             if response is not None:
                 response.end()
-
-    async def _judge(
-        self, pending: RequestAttempts, target: Target, host: Host, response: Exchange
-    ) -> Answer | Target | float:
-        status = response.status
-        if status < 200:
-            raise Fault(FailureReason.MALFORMED, f"answered {status}, which ends nothing")
-        if status in _REDIRECTS and (location := response.headers.get("Location")):
-            await response.skip()
-            cookies = response.headers.getall("Set-Cookie", ())
-            return pending.redirected(target, location, cookies, for_good=status in _FOR_EVER)
-        if status >= 400 and (pause := self._again(pending, host, response)) is not None:
-            await response.skip()
-            return pause
-        answer = pending.answer(target, response)
-        await take_body(pending, answer, response)
-        return answer
-
-    def _again(self, pending: RequestAttempts, host: Host, response: Exchange) -> float | None:
-        """Return the seconds until the next attempt; None if this status is final or no attempt is left.
-
-        If the answer asks for a pause, no request to the host starts before it is over.
-        """
-        status = response.status
-        if status not in (408, 429) and (not 500 <= status < 600 or status in _FOR_GOOD):
-            return None
-        # By the server's own clock if it sends a date: ours may differ.
-        now = parse_http_date(response.headers.get("Date", "")) or datetime.now(timezone.utc)
-        wait = parse_retry_after(response.headers.get("Retry-After"), now)
-        if wait is not None and wait > pending.limits.retry_after_max:
-            host.close(wait)
-            return None
-        if wait is not None or status == 429:
-            host.defer(backoff(pending) if wait is None else wait)
-        return pause_after(pending, wait)
 
 
 def _proxy_url(proxy: str | None) -> URL | None:
@@ -302,3 +267,41 @@ def _proxy_url(proxy: str | None) -> URL | None:
     if url.scheme not in ("http", "https") or not url.host:
         raise ValueError(f"the proxy {display_url(proxy)} is not an http:// or https:// URL")
     return url
+
+
+async def _judge(
+    pending: RequestAttempts, target: Target, host: Host, response: Exchange
+) -> Answer | Target | float:
+    """Return what a response means: the answer, where it redirects, or the seconds until the next attempt."""
+    status = response.status
+    if status < 200:
+        raise Fault(FailureReason.MALFORMED, f"answered {status}, which ends nothing")
+    if status in _REDIRECTS and (location := response.headers.get("Location")):
+        await response.skip()
+        cookies = response.headers.getall("Set-Cookie", ())
+        return pending.redirected(target, location, cookies, for_good=status in _FOR_EVER)
+    if status >= 400 and (pause := _again(pending, host, response)) is not None:
+        await response.skip()
+        return pause
+    answer = pending.answer(target, response)
+    await take_body(pending, answer, response)
+    return answer
+
+
+def _again(pending: RequestAttempts, host: Host, response: Exchange) -> float | None:
+    """Return the seconds until the next attempt; None if this status is final or no attempt is left.
+
+    If the answer asks for a pause, no request to the host starts before it is over.
+    """
+    status = response.status
+    if status not in (408, 429) and (not 500 <= status < 600 or status in _FOR_GOOD):
+        return None
+    # By the server's own clock if it sends a date: ours may differ.
+    now = parse_http_date(response.headers.get("Date", "")) or datetime.now(timezone.utc)
+    wait = parse_retry_after(response.headers.get("Retry-After"), now)
+    if wait is not None and wait > pending.limits.retry_after_max:
+        host.close(wait)
+        return None
+    if wait is not None or status == 429:
+        host.defer(backoff(pending) if wait is None else wait)
+    return pause_after(pending, wait)
