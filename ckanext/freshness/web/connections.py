@@ -178,6 +178,26 @@ class GuardedResolver(AbstractResolver):
         """Keep the names: they outlive the connector."""
 
 
+class ProxyResolver(GuardedResolver):
+    """The resolver behind a proxy: aiohttp looks up only the proxy, which may be inside of the network."""
+
+    def __init__(self, names: Names) -> None:
+        super().__init__(names, EVERYWHERE)
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the addresses of the proxy.
+
+        :raises NameFault: it has none, which says nothing of the server that is asked
+        """
+        try:
+            return await super().resolve(host, port, family)
+        except NameFault as fault:
+            words = f"could not be asked through the proxy: the proxy {fault.words}"
+            raise NameFault(FailureReason.PROXY, host, words) from fault
+
+
 # Exchanges
 
 _DRAINED = 16 * 1024
@@ -311,11 +331,10 @@ class Connections:
         proxy: URL | None,
         ca_bundle: Path | None,
     ) -> None:
-        # Behind a proxy, all connections go to the proxy.
-        guard = EVERYWHERE if proxy else guard
         self._names = names
         self._guard = guard
         self._headers = headers
+        self._proxy = proxy
         self._ca_bundle = ca_bundle
         # aiohttp bounds no head as a whole. What is refused has a second look, but not behind a proxy.
         self._longest_field = MAX_HEADER_BYTES if proxy else MAX_HEADER_BYTES // 4
@@ -323,9 +342,9 @@ class Connections:
         self._session = aiohttp.ClientSession(
             connector=_Connector(
                 ssl=trusting(ca_bundle) if ca_bundle is not None else True,
-                resolver=GuardedResolver(names, guard),
+                resolver=ProxyResolver(names) if proxy else GuardedResolver(names, guard),
                 use_dns_cache=False,
-                socket_factory=guard.socket,
+                socket_factory=None if proxy else guard.socket,
                 # Hosts limit the connections: waiting for one must not count as time of the request.
                 limit=0,
                 enable_cleanup_closed=_NEEDS_CLEANUP,
@@ -372,8 +391,24 @@ class Connections:
                 max_headers=self._most_fields,
             )
         except NETWORK_FAULTS as error:
-            raise fault_of(error, hop.limits) from error
+            fault = fault_of(error, hop.limits)
+            if fault.reason is FailureReason.CONNECT_TIMEOUT and await self._proxy_is_deaf(hop):
+                words = "could not be asked through the proxy: it takes no connection in time"
+                fault = Fault(FailureReason.PROXY, words)
+            raise fault from error
         return _HttpExchange(response, hop.limits)
+
+    async def _proxy_is_deaf(self, hop: Hop) -> bool:
+        """Decide whether it is the proxy that takes no connection, and not the server behind it."""
+        if self._proxy is None:
+            return False
+        try:
+            connecting = asyncio.open_connection(self._proxy.host, self._proxy.port)
+            _, writer = await asyncio.wait_for(connecting, hop.limits.connect)
+        except (OSError, asyncio.TimeoutError):
+            return True
+        writer.close()
+        return False
 
     async def close(self) -> None:
         """Close all connections."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -148,3 +149,15 @@ async def last(client: Client, url: str) -> Answer:
     answer = await client.attempt(request)
     assert answer is not None
     return answer
+
+
+@contextmanager
+def deaf_port() -> Iterator[int]:
+    """A port whose queue of connections is full, so that the next one gets no answer."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]

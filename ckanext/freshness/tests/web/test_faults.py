@@ -8,8 +8,6 @@ import os
 import resource
 import socket
 import traceback
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from time import monotonic
 
@@ -21,6 +19,7 @@ from ckanext.freshness.tests.web.support import (
     SETTINGS,
     UNHURRIED,
     FileServer,
+    deaf_port,
     failure,
     lookup,
 )
@@ -128,18 +127,6 @@ def test_connection_refused() -> None:
     error = failure(f"http://127.0.0.1:{port}/x")
     assert error.reason is FailureReason.CONNECTION_REFUSED
     assert str(error) == f"http://127.0.0.1:{port}/x refused the connection, tried 3 times"
-
-
-@contextmanager
-def deaf_port() -> Iterator[int]:
-    """A port whose queue of connections is full, so that the next one gets no answer."""
-    with ExitStack() as stack:
-        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
-        for _ in range(3):
-            waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(listener.getsockname())
-        yield listener.getsockname()[1]
 
 
 def test_connect_timeout() -> None:

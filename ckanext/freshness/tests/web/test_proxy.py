@@ -15,7 +15,7 @@ import trustme
 
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.raw import RawServer, saying
-from ckanext.freshness.tests.web.support import SETTINGS, FileServer, failure, visit
+from ckanext.freshness.tests.web.support import SETTINGS, FileServer, deaf_port, failure, visit
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.exchange import ClientSettings
@@ -138,3 +138,35 @@ def test_a_proxy_that_refuses_a_tunnel(proxy: tuple[Proxy, ClientSettings], stat
     shown = "".join(traceback.format_exception(error)) + repr(error) + repr(proxy[1])
     assert "geheim" not in shown
     assert base64.b64encode(b"user:geheim").decode() not in shown
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("nowhere.internal", "the proxy has a host name that does not exist"),
+        ("proxy.internal", "it takes no connection in time"),
+        ("127.0.0.1", "it takes no connection in time"),
+    ],
+)
+def test_a_proxy_that_is_away_says_nothing_of_servers(scheme: str, host: str, words: str) -> None:
+    names = {**PUBLIC, "proxy.internal": ["127.0.0.1"]}
+    with deaf_port() as port:
+        settings = replace(SETTINGS, guard=Guard(), proxy=f"http://user:geheim@{host}:{port}")
+        error = failure(
+            f"{scheme}://data.example/x", settings=settings, names=names, connect=0.1, attempts=1
+        )
+    assert error.reason is FailureReason.PROXY
+    assert f"could not be asked through the proxy: {words}" in str(error)
+    assert "geheim" not in str(error)
+
+
+def test_a_server_that_takes_no_connection_from_the_proxy_is_to_blame() -> None:
+    async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    with RawServer(wait) as proxy:
+        settings = replace(SETTINGS, guard=Guard(), proxy=proxy.url)
+        url = "https://data.example/x"
+        error = failure(url, settings=settings, names=PUBLIC, connect=0.2, attempts=1)
+    assert error.reason is FailureReason.CONNECT_TIMEOUT
