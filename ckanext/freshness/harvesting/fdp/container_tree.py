@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import partial
 
 from ...web.urls import display_url, spelling
@@ -69,6 +70,17 @@ class DatasetListing:
                 if listed in self._found:
                     return listed
         return None
+
+    def count(self, facts: Mapping[str, ListFacts], there: Collection[str]) -> None:
+        """Count the datasets of each container.
+
+        :param facts: by URL of the container.
+        :param there: datasets that were read, are current, or are drafts.
+        """
+        for dataset, containers in self._found.items():
+            for container in containers & facts.keys():
+                facts[container].listed += 1
+                facts[container].there += dataset in there
 
     def __contains__(self, url: object) -> bool:
         return url in self._found
@@ -163,13 +175,8 @@ class ContainerTree:
 
     def catalogs_of(self, dataset: str) -> tuple[str, ...]:
         """Return the catalogs of a listed dataset: of each container that lists it, the nearest above."""
-        containers = self._listing.containers_of(dataset)
-        return tuple(sorted({self._catalog_of(container) for container in containers}))
-
-    def _catalog_of(self, container: str) -> str:
-        if container in self._containers.catalogs or container not in self._places:
-            return container
-        return self._places[container].catalog or container
+        containers, unknown = self._listing.containers_of(dataset), Place(None)
+        return tuple(sorted({self._places.get(one, unknown).catalog or one for one in containers}))
 
     def prove(self, there: Collection[str], *, is_missing: bool, is_unlisted: bool) -> None:
         """Mark the lists as unproved that do not prove that a record is absent, and report refused catalogs.
@@ -180,10 +187,7 @@ class ContainerTree:
         """
         memory, known = self._reader.reader.memory, self._reader.known
         facts: dict[str, ListFacts] = {url: one.facts for url, one in self._lists.items()}
-        for dataset in self._listing.urls():
-            for container in self._listing.containers_of(dataset) & facts.keys():
-                facts[container].listed += 1
-                facts[container].there += dataset in there
+        self._listing.count(facts, there)
         mark_lists(memory, self._end, facts, is_missing=is_missing)
         for url, one in sorted(self._lists.items()):
             listed = one.facts.listed
@@ -261,6 +265,7 @@ class ContainerTree:
             if count:
                 self._end.skip(kind, url, count)
         catalog = url if is_a_catalog else place.catalog
+        self._places[url] = replace(place, catalog=catalog)
         children = {part: Place(catalog, is_catalog=False) for part in outline.parts}
         children |= {child: Place(catalog) for child in outline.catalogs}
         self._add_children(url, children, below)

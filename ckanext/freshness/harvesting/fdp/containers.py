@@ -25,10 +25,10 @@ from .drafts import is_draft
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What is known of a container before it is read, from the record that lists it."""
+    """Where a container stands, by the record that lists it."""
 
     catalog: str | None
-    """The nearest catalog above."""
+    """The nearest catalog above; of a catalog that was read, itself."""
     is_catalog: bool = True
     """It is listed as a catalog, and not as a record of any type."""
 

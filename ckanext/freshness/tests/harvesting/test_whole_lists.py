@@ -35,6 +35,7 @@ KEPT = "kept"
 
 ALL = (1, 2, 3, 4, 5, 6)
 FIVE = datasets(1, 2, 3, 4, 5)
+NAMES = "".join(f"<> dcat:dataset <d/{number}> .\n" for number in range(1, 6))
 PAGES = (datasets(1, 2), datasets(3, 4), datasets(5, 6))
 
 Serve = Callable[[Documents], object]
@@ -101,6 +102,13 @@ def meanwhile(then: Serve, *texts: str) -> Serve:
     return serve
 
 
+def lost_link(server: Documents) -> None:
+    """Serve a link to a page that fails, and no link any more when the list is read again."""
+    server.pages(datasets(1, 2), datasets(3, 4, 5, 6))
+    server.files["/c?page=2"] = Answer(503)
+    server.faults["/c"] = faults.Meanwhile(act=lambda: server.pages(PAGES[0]), times=1)
+
+
 def below(answer: Callable[[Documents], Answer], catalog: str = "BASE/b") -> Serve:
     """Serve a list that names a further catalog."""
 
@@ -118,6 +126,9 @@ def endless(server: Documents) -> None:
     server.faults["/c"] = faults.Raw(head.encode() + body)
 
 
+SAME = "".join(
+    f"<> dcat:dataset [ a dcat:Dataset ; dct:identifier 'x' ; dct:title '{one}' ] ." for one in "AB"
+)
 LOOP = "leads to a page that was read before"
 OTHER_NEXT = "a document and its Link header name different next pages"
 NAMELESS = "it lists 1 record without a URL"
@@ -161,6 +172,15 @@ WHOLE: dict[str, Row] = {
         ),
         LATER,
     ),
+    "a malformed link that nobody follows": Row(
+        page(FIVE, Link='<http://[bad/x>; rel="describedby", <http://h:port/>; rel="prev"'), LATER
+    ),
+    "all datasets are named on each page": Row(
+        pages(NAMES + datasets(1, 2), NAMES + datasets(3, 4), NAMES + datasets(5), total=5),
+        KEPT,
+        "lists only records of earlier pages",
+        dcat=(LATER, ""),
+    ),
     "a catalog that is described in the document": Row(
         page(FIVE + "<> dcat:catalog <b> . <b> a dcat:Catalog ; dcat:dataset <d/1> ."),
         KEPT,
@@ -200,6 +220,9 @@ NOT_WHOLE: dict[str, Row] = {
     ),
     "no link to the next page, and a first page": Row(
         page(PAGES[0] + "<> hydra:first <BASE/c> ."), KEPT, "names no further pages", before=PAGES
+    ),
+    "no link to the next page, which failed before": Row(
+        lost_link, KEPT, "it lists 2 records and names no further pages", left_out=(3, 4, 5, 6)
     ),
     "no last page": Row(
         pages(*PAGES[:2]), KEPT, "its last page is as full as those before it", before=PAGES
@@ -250,6 +273,12 @@ NOT_WHOLE: dict[str, Row] = {
     ),
     "a dataset without identity": Row(
         page(FIVE + "<> dcat:dataset [ a dcat:Dataset ; dct:title '6' ] ."), KEPT, NAMELESS
+    ),
+    "two datasets with one identifier": Row(
+        page(FIVE + SAME),
+        KEPT,
+        "it lists 2 records without a URL",
+        dcat=(KEPT, NAMELESS),
     ),
     "no end": Row(endless, KEPT, "its server does not say where the document ends"),
     "other URLs, of which none answers": Row(
@@ -313,11 +342,16 @@ def server(running: Documents) -> Documents:
     return running
 
 
+def site_of(server: Documents, kind: str) -> Site:
+    kinds: dict[str, Any] = {"fdp": Site, "dcat": CatalogueSite}
+    site: Site = kinds[kind](None, url=f"{server.url}/c")
+    return site
+
+
 def harvested(server: Documents, kind: str, *pages: str) -> Site:
     """Return a site that has harvested the six datasets."""
     server.pages(*(pages or [datasets(*ALL)]))
-    kinds: dict[str, Any] = {"fdp": Site, "dcat": CatalogueSite}
-    site: Site = kinds[kind](None, url=f"{server.url}/c")
+    site = site_of(server, kind)
     assert len(site.job().of(RecordClass.NEW)) == len(ALL)
     return site
 
@@ -370,6 +404,36 @@ def test_more_records_than_max_records_are_no_absence(server: Documents, kind: s
     jobs = [site.job(), site.job(NOW + DAY)]
     assert [job.of(DELETED) for job in jobs] == [set(), set()] and len(site.packages) == len(ALL)
     assert "the source lists more than max_records (3) datasets" in " ".join(jobs[0].errors)
+
+
+@pytest.mark.parametrize("kind", ["fdp", "dcat"])
+@pytest.mark.parametrize("url", ["http://[bad/x", "http://[::1", "http://h:port/", "http:///x"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "<c> dcat:catalog <URL> .",
+        "<c> dcat:dataset <URL> .",
+        "<d/1> dcat:distribution <URL> .",
+        "<d/1> dcat:landingPage <URL> ; dct:publisher <URL> ; dcat:theme <URL> .",
+        "<d/1> dcat:distribution [ a dcat:Distribution ; dcat:accessURL <URL> ] .",
+        "<c> hydra:last <URL> .",
+    ],
+)
+def test_a_malformed_url_costs_its_own_entry(
+    server: Documents, kind: str, statement: str, url: str
+) -> None:
+    text = statement.replace("<URL>", f"<{url}>")
+    server.publish("/c", datasets(*ALL) + text)
+    own = (
+        f'<BASE/d/1> a dcat:Dataset ; dct:title "Dataset 1" . {text.replace("<d/1>", "<BASE/d/1>")}'
+    )
+    server.publish("/d/1", own, catalog="")
+    site = site_of(server, kind)
+    job = site.job()
+    assert {f"{server.url}/d/{number}" for number in ALL} <= site.packages.keys()
+    if kind == "fdp" and statement.startswith("<c> dcat:"):
+        (error,) = map(str, job.errors)
+        assert error.startswith(f"{url}: cannot be requested")
 
 
 # What the own URL of a dataset says that the list leaves out

@@ -332,53 +332,6 @@ def test_a_list_is_cut_after_a_page_that_failed(server: Documents, site: Catalog
     deletes_nothing(site, "it lists 17 records and names no further pages")
 
 
-def test_a_link_to_further_pages_is_lost_within_one_job(
-    server: Documents, site: CatalogueSite
-) -> None:
-    server.publish("/c", datasets(*range(20)))
-    site.job()
-    server.pages(datasets(*range(16)), datasets(16, 17, 18, 19))
-    server.files["/c?page=2"] = Answer(503)
-    healthy, asked = server.answer, []
-
-    def answer(request: Any) -> Answer:
-        asked.append(request.target)
-        if asked.count("/c") == 2:
-            server.publish("/c", datasets(*range(16)))
-        return healthy(request)
-
-    server.answer = answer  # type: ignore[method-assign]
-    deletes_nothing(site, "it lists 16 records and names no further pages")
-
-
-def test_each_page_may_name_all_datasets(server: Documents, site: CatalogueSite) -> None:
-    names = "".join(f"<> dcat:dataset <d/{n}> .\n" for n in range(12))
-    server.pages(*(names + datasets(2 * n, 2 * n + 1) for n in range(6)))
-    job = site.job()
-    assert job.errors == [] and len(job.of(NEW)) == 12
-    unchanged(site)
-
-
-@pytest.mark.parametrize("url", ["http://[bad/x", "http://[::1", "http://h:port/"])
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "<c> dcat:catalog <{url}> .",
-        "<c> dcat:dataset <{url}> .",
-        "<d/1> dcat:distribution <{url}> .",
-        "<d/1> dcat:landingPage <{url}> ; dct:publisher <{url}> ; dcat:theme <{url}> .",
-        "<d/1> dcat:distribution [ a dcat:Distribution ; dcat:accessURL <{url}> ] .",
-        "<c> hydra:last <{url}> .",
-    ],
-)
-def test_a_malformed_url_costs_no_other_record(
-    server: Documents, site: CatalogueSite, statement: str, url: str
-) -> None:
-    server.publish("/c", datasets(1, 2) + statement.format(url=url))
-    site.job()
-    assert {f"{server.url}/d/1", f"{server.url}/d/2"} <= site.packages.keys()
-
-
 def test_datasets_without_identity_are_counted_once(server: Documents, site: CatalogueSite) -> None:
     server.pages(datasets(1, 2) + blank("Nobody"), datasets(3, 4))
     site.job()
@@ -409,16 +362,6 @@ def test_a_dataset_of_which_only_the_type_is_left_is_kept(
     site.job()
     server.publish("/c", datasets(1, 2) + "<d/3> a dcat:Dataset .")
     deletes_nothing(site, "/d/3: it is listed, but the catalogue does not describe it")
-
-
-@pytest.mark.parametrize("before", [dataset(88, "B"), blank("B", "b") + blank("Other", "same")])
-def test_a_contested_identifier_may_be_that_of_the_missing_dataset(
-    server: Documents, site: CatalogueSite, before: str
-) -> None:
-    server.publish("/c", datasets(*range(20)) + before)
-    site.job()
-    server.publish("/c", datasets(*range(20)) + blank("B", "same") + blank("Other", "same"))
-    deletes_nothing(site, "it lists 1 record without a URL", "several datasets")
 
 
 def test_a_dataset_that_shifts_while_it_is_edited_is_one(

@@ -15,7 +15,6 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     urls,
 )
 from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_paging import Paging
@@ -87,46 +86,6 @@ def test_a_url_that_nobody_can_ask_for_is_told_and_the_rest_is_read(fdp: FdpServ
     assert job.record_errors == {
         "urn:uuid:1": "urn:uuid:1: is a urn: URL; only http and https are requested"
     }
-
-
-MALFORMED = (
-    "http://[bad/x",
-    "http://[::1",
-    "http://h:port/",
-    "http://\u2100.example/",
-    "http:///x",
-)
-
-
-@pytest.mark.parametrize("url", MALFORMED)
-@pytest.mark.parametrize("kind", [Level.CATALOG, Level.DATASET])
-def test_a_malformed_url_costs_its_own_entry(fdp: FdpServer, kind: Level, url: str) -> None:
-    catalog = fdp.add_catalog()
-    dataset = fdp.add_dataset(catalog, distributions=1)
-    fdp.list_also(url, fdp.root if kind is Level.CATALOG else catalog, kind)
-    site = Site(fdp)
-    job = site.job()
-    assert job.of(RecordClass.NEW) == urls(fdp, dataset)
-    assert len(job.errors) == 1 and job.errors[0].startswith(f"{url}: cannot be requested")
-
-
-@pytest.mark.parametrize("url", MALFORMED)
-@pytest.mark.parametrize("relation", ["describedby", "prev", "first"])
-def test_a_malformed_link_that_is_not_followed_costs_nothing(
-    fdp: FdpServer, relation: str, url: str
-) -> None:
-    catalog = fdp.add_catalog()
-    dataset = fdp.add_dataset(catalog, distributions=1)
-    healthy = fdp.answer
-
-    def answer(request: Request) -> Answer:
-        found = healthy(request)
-        link = {"Link": f'<{url}>; rel="{relation}"'}
-        return Answer(found.status, found.body, {**found.headers, **link})
-
-    fdp.answer = answer  # type: ignore[method-assign]
-    job = Site(fdp).job()
-    assert job.errors == [] and job.of(RecordClass.NEW) == urls(fdp, dataset)
 
 
 @pytest.mark.parametrize("text", ['<{0}> <{1}title> "Live" .', "<{0}> a <{1}Resource> ."])
