@@ -29,10 +29,8 @@ from .ckan_adapter.core import NAMES, munge_tag, scheming_schema, unified_resour
 from .dates import iso_date
 from .harvesting.legal_values import EMPTY, json_list, json_text, split_keywords, stored
 from .harvesting.rdf.record_graph import label_of
+from .harvesting.rdf.source_type import OWN_PROFILE
 from .harvesting.record import is_web_url
-
-NAME = "freshness"
-OPTION = "ckanext.dcat.rdf.profiles"
 
 _DPV = Namespace("https://w3id.org/dpv#")
 _HEALTH = Namespace("http://healthdataportal.eu/ns/health#")
@@ -329,4 +327,4 @@ def with_profile(configured: str | None) -> str:
     :param configured: the value of the option; if empty, ckanext-dcat's default profiles apply
     """
     names = (configured or "").split() or list(DEFAULT_RDF_PROFILES)
-    return " ".join([*names, *([] if NAME in names else [NAME])])
+    return " ".join([*names, *([] if OWN_PROFILE in names else [OWN_PROFILE])])

@@ -64,10 +64,11 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         tk.add_template_directory(config, "templates")
         tk.add_public_directory(config, "public")
         if p.plugin_loaded("dcat"):
-            # Imported only where ckanext-dcat is installed.
+            # Imported only where ckanext-dcat is enabled.
             from . import dcat
+            from .harvesting.rdf.source_type import SITE_PROFILES
 
-            config[dcat.OPTION] = dcat.with_profile(config.get(dcat.OPTION))
+            config[SITE_PROFILES] = dcat.with_profile(config.get(SITE_PROFILES))
 
     def configure(self, config: Any) -> None:
         # Fail at the start and not at each edit: this reads ckan.site_url, which needs a host.

@@ -4,8 +4,8 @@ Sources publish control characters, tags with slashes and geometries of a megaby
 refuse more. Any of these makes CKAN refuse the whole dataset. Therefore a value is made legal, or left out with
 a warning. Each function here is pure.
 
-Schemas are accepted as ``scheming_dataset_schema_show`` returns them, with expanded presets, and as they are
-written. Whatever their validators refuse, :func:`leave_out` removes.
+Schemas are as ``scheming_dataset_schema_show`` returns them, with expanded presets. Whatever their validators
+refuse, :func:`leave_out` removes.
 """
 
 from __future__ import annotations
@@ -61,13 +61,6 @@ _CONTROL_IN_URLS = re.compile("[\x00-\x1f]")
 # A data: URL has a media type or nothing before the comma. "Data: rainfall, daily" is prose.
 _ACTIVE_URL = re.compile(
     r"(?:javascript|vbscript):|data:\s*(?:[\w.+-]+/[\w.+-]+\s*)?[;,]", re.IGNORECASE
-)
-
-# The pattern of the HTML standard's input type=email, without the dots that CKAN forbids.
-_EMAIL = re.compile(
-    r"(?!\.)(?!.*\.\.)[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+"
-    r"@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-    r"(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
 )
 
 
@@ -169,12 +162,6 @@ def tag(text: str) -> str | None:
     return name if len(name) >= shortest else None
 
 
-def is_tag(text: str) -> bool:
-    """Return whether CKAN's ``tag_length_validator`` and ``tag_name_validator`` accept a tag."""
-    shortest, longest = TAG_CHARACTERS
-    return shortest <= len(text) <= longest and not _NOT_IN_TAGS.search(text)
-
-
 def tags(texts: Iterable[str]) -> tuple[list[str], dict[str, str | None]]:
     """Return legal tags in order, unique regardless of case, and the texts that had to change.
 
@@ -187,11 +174,6 @@ def tags(texts: Iterable[str]) -> tuple[list[str], dict[str, str | None]]:
         became[text] = None if name is None else names.setdefault(name.casefold(), name)
     changed = {text: name for text, name in became.items() if text != name}
     return sorted(names.values(), key=lambda name: (name.casefold(), name)), changed
-
-
-def is_email(text: str) -> bool:
-    """Return whether CKAN's ``email_validator`` accepts an address."""
-    return _EMAIL.fullmatch(text) is not None
 
 
 def is_active_url(text: str) -> bool:
@@ -231,24 +213,13 @@ def json_list(text: str) -> list[Any] | None:
 
 
 def stored_bytes(value: Any) -> int:
-    """Return how many bytes a value takes in Solr.
+    """Return how many bytes a value takes in Solr at most.
 
     CKAN and ckanext-scheming store lists and dictionaries as ASCII JSON, with six bytes for a letter outside
     ASCII, and lists of texts inside them as JSON texts within JSON.
     """
-    if isinstance(value, str):
-        return len(value.encode("utf-8", "replace"))
-    return len(json.dumps(_nested_texts(value)))
-
-
-def _nested_texts(value: Any, *, inside: bool = False) -> Any:
-    if isinstance(value, dict):
-        return {key: _nested_texts(item, inside=True) for key, item in value.items()}
-    if isinstance(value, list):
-        if inside and all(isinstance(item, str) for item in value):
-            return json.dumps(value)
-        return [_nested_texts(item, inside=inside) for item in value]
-    return value
+    text = value if isinstance(value, str) else json.dumps(json.dumps(value))
+    return len(text.encode("utf-8", "replace"))
 
 
 def shorten(text: str, limit: int = SOLR_BYTES) -> str:
@@ -289,18 +260,9 @@ def texts(value: Any) -> list[str]:
     return [text for text in map(plain, as_list(value)) if text]
 
 
-def says_no_more(key: str, values: Mapping[str, Any]) -> bool:
-    """Return whether a translated field has one language and no other text than the plain field."""
-    value, plain_key = values[key], key.removesuffix("_translated")
-    if plain_key == key or not isinstance(value, Mapping):
-        return False
-    if len([language for language in value if language]) > 1:
-        return False
-    known = [one_line(str(text)) for text in as_list(values.get(plain_key))]
-    # All tags of a record are in its "tags".
-    return key == "tags_translated" or all(
-        one_line(str(text)) in known for one in value.values() for text in as_list(one)
-    )
+def is_in_one_language(key: str, value: Any) -> bool:
+    """Return whether a field has translations and no more of them than the plain field beside it."""
+    return key.endswith("_translated") and isinstance(value, Mapping) and len({*value} - {""}) < 2
 
 
 # Values for the fields of a schema
@@ -327,7 +289,6 @@ class FieldValue:
         if "repeating_subfields" in self.field:
             return _nested(self)
         names = [word.partition("(")[0] for word in str(self.field.get("validators", "")).split()]
-        names.append(str(self.field.get("preset", "")))
         shape = next((_SHAPES[name] for name in names if name in _SHAPES), _text)
         return shape(self)
 
@@ -373,7 +334,7 @@ def _nested(fitting: FieldValue) -> list[dict[str, Any]] | None:
             home = next((name for name in ("name", "text", "uri") if name in subfields), None)
             value = {home: plain(value)} if home else {}
         for name in sorted(value.keys() - subfields.keys()):
-            if f"{name}_translated" not in subfields and not says_no_more(name, value):
+            if f"{name}_translated" not in subfields and not is_in_one_language(name, value[name]):
                 words = "the schema's field has no room for it; left out"
                 fitting.tell(f"{fitting.key}.{name}", words)
         item = {}
@@ -451,21 +412,10 @@ def _translated_tags(fitting: FieldValue) -> dict[str, list[str]] | None:
     )
 
 
-def _tag_string(fitting: FieldValue) -> str | None:
-    names, changed = tags(texts(fitting.value))
-    for text, name in changed.items():
-        fitting.tell(fitting.key, changed_tag(text, name))
-    return ", ".join(names) or None
-
-
 def changed_tag(text: str, name: str | None) -> str:
     """Return a warning about a tag that :func:`tags` changed."""
     became = f'becomes "{name}"' if name else "has fewer than two letters or digits; left out"
     return f'"{text[:80]}" {became}'
-
-
-def _foreign(fitting: FieldValue) -> None:
-    fitting.tell(fitting.key, "the schema's field wants datasets of this site; left out")
 
 
 _moment = _read(utc_moment, "is not a day or a moment, as the schema wants")
@@ -474,30 +424,14 @@ _SHAPES: dict[str, Shape] = {
     "scheming_multiple_text": _list,
     "scheming_multiple_choice": _several_choices,
     "scheming_choices": _choice,
-    "tag_string_convert": _tag_string,
     "scheming_isodatetime": _moment,
     "scheming_isodatetime_tz": _moment,
     "isodate": _moment,
     "dcat_date": _read(iso_date, "is not a date, as the schema wants"),
     "fluent_text": _translated,
     "fluent_tags": _translated_tags,
-    # presets
-    "multiple_text": _list,
-    "multiple_checkbox": _several_choices,
-    "multiple_select": _several_choices,
-    "select": _choice,
-    "radio": _choice,
-    "tag_string_autocomplete": _tag_string,
-    "date": _moment,
-    "datetime": _moment,
-    "datetime_tz": _moment,
-    "fluent_core_translated": _translated,
-    "fluent_markdown": _translated,
-    "fluent_link": _translated,
-    # ckanext-dataset-series
-    "dataset_series_in_series": _foreign,
 }
-"""Functions by validator, and by preset for schemas as they are written.
+"""Functions by validator.
 
 The first known name of a field decides. A field without a known name takes text.
 """

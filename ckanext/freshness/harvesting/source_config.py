@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .legal_values import TAG_CHARACTERS, is_tag
+from .legal_values import TAG_CHARACTERS, tag
 
 FOREIGN_KEYS = frozenset(
     [
@@ -207,7 +207,7 @@ KEYS: Mapping[str, ReadValue] = {
     "default_tags": texts(
         f"a list of tags of {TAG_CHARACTERS[0]} to {TAG_CHARACTERS[1]} letters, digits, spaces and -_. each, "
         'such as ["health"]',
-        is_tag,
+        lambda text: tag(text) == text,
     ),
     "default_groups": texts(),
     "default_frequency": _frequency,

@@ -14,6 +14,7 @@ from rdflib import DCAT, Graph, Literal, URIRef
 from rdflib.namespace import DCTERMS, RDF
 
 from ckanext.freshness import dcat
+from ckanext.freshness.harvesting.rdf.source_type import SITE_PROFILES
 from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import queue
@@ -24,11 +25,11 @@ EU = "http://publications.europa.eu/resource/authority/frequency/"
 @pytest.fixture
 def with_dcat(with_plugins: Any, ckan_config: Any) -> Iterator[None]:
     """ckanext-dcat enabled beside us."""
-    before = ckan_config.get(dcat.OPTION)
+    before = ckan_config.get(SITE_PROFILES)
     p.load("dcat")
     yield
     p.unload("dcat")
-    ckan_config[dcat.OPTION] = before
+    ckan_config[SITE_PROFILES] = before
 
 
 FREQUENCIES = {

@@ -21,7 +21,7 @@ from ..packages.layout import RESERVED_KEYS, RESERVED_RESOURCE_KEYS
 from ..record import Record
 from .api import dictionaries, id_of, pairs, text_of
 
-MAPPING_VERSION = 1
+MAPPING_VERSION = 2
 """Raise it if mapping or layout make another package of the same record: every package is written again."""
 
 MOST_LEVELS = 50

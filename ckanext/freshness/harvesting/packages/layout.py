@@ -7,14 +7,13 @@ shortened or left out, with a warning. A single bad value never costs a dataset.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...dates import utc_moment
 from .. import legal_values
-from ..legal_values import EMPTY, FieldValue, says_no_more, texts
+from ..legal_values import EMPTY, FieldValue, is_in_one_language, texts
 from ..record import LaidOutRecord, Record
 from .licenses import distinct, license_id
 
@@ -185,7 +184,7 @@ class _Layout:
         elif key in RESERVED_KEYS or not key.strip():
             self.warn(key, "CKAN keeps this key for itself; left out")
         else:
-            value = None if says_no_more(key, fields) else self._extra(key, fields[key])
+            value = None if is_in_one_language(key, fields[key]) else self._extra(key, fields[key])
             if value is not None:
                 extras[key] = value
         if key == "version" and "version" in package:
@@ -213,7 +212,7 @@ class _Layout:
             if moment is None:
                 self.warn(key, "not a day or a moment, as Solr wants under this key; left out")
             return moment
-        return legal_values.stored(self._within_solr(key, _untranslated(value)))
+        return legal_values.stored(self._within_solr(key, value))
 
     def _within_solr(self, key: str, value: Any) -> Any:
         """Return the value if Solr accepts it, otherwise the part that can be kept; None if nothing."""
@@ -223,7 +222,8 @@ class _Layout:
         limit = f"{size} bytes, and Solr takes {legal_values.SOLR_BYTES}"
         if key == "notes" and isinstance(value, str):
             return value  # Solr indexes its words, not the whole text
-        if isinstance(value, str) and key not in _ADDRESSES:
+        # A part of JSON, as of a geometry, is none.
+        if isinstance(value, str) and key not in _ADDRESSES and value[0] not in "[{":
             self.warn(key, f"{limit}; shortened")
             return legal_values.shorten(value)
         if isinstance(value, list) and all(isinstance(item, dict) for item in value):
@@ -276,10 +276,10 @@ class _Layout:
                 value = self._fitted(self.resource_fields[key], key, values, where)
             elif key == "size":
                 value = values[key]
-            elif says_no_more(key, values):
+            elif is_in_one_language(key, values[key]):
                 continue
             else:
-                value = legal_values.stored(_untranslated(values[key]))
+                value = legal_values.stored(values[key])
             if value not in EMPTY:
                 resource[self._resource_key(key)] = value
         self._legal_size(resource, where)
@@ -369,18 +369,6 @@ def _with_translated(values: Mapping[str, Any], in_schema: Collection[str]) -> s
     return {*values, *(key for key in translated if key.removesuffix("_translated") in values)}
 
 
-def _untranslated(value: Any) -> Any:
-    """Remove translations from a list's dictionaries if the plain text beside them suffices."""
-    if not isinstance(value, list):
-        return value
-    return [
-        {key: inner for key, inner in item.items() if not says_no_more(key, item)}
-        if isinstance(item, dict)
-        else item
-        for item in value
-    ]
-
-
 # People
 
 _AGENTS: Mapping[str, tuple[str, ...]] = {
@@ -421,15 +409,7 @@ def _first_agent(fields: Mapping[str, Any], origin: str) -> dict[str, Any]:
     flat = {part: fields.get(f"{origin}_{part}") for part in ("name", "email")}
     if any(flat.values()):
         return flat
-    agents = fields.get(origin)
-    if isinstance(agents, str):
-        try:
-            agents = json.loads(agents)
-        except ValueError:
-            return {}
-    if not isinstance(agents, list):
-        return {}
-    known = [agent for agent in agents if isinstance(agent, dict)]
+    known = [agent for agent in legal_values.as_list(fields.get(origin)) if isinstance(agent, dict)]
     complete = (agent for agent in known if agent.get("name") and agent.get("email"))
     partial = (agent for agent in known if agent.get("name") or agent.get("email"))
     return next(complete, None) or next(partial, {})

@@ -8,6 +8,7 @@ one order for the same triples, whatever the names of blank nodes. The last prof
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -21,11 +22,12 @@ from rdflib import FOAF, RDF, RDFS, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ...ckan_adapter.core import scheming_schema
-from ..legal_values import BIGGEST_INTEGER, EMPTY, clean_all, is_email, json_list
+from ..legal_values import BIGGEST_INTEGER, EMPTY, clean_all, json_list
 from ..record import Record, resource_order
 from ..source_client import unexpected
 from .parsing import DCAT, HEALTHDCATAP, LOCN, VCARD, DocumentError, present_url
 from .record_graph import descriptions, is_made_by_server, is_profile_of_server, label_of
+from .source_type import OWN_PROFILE
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +35,6 @@ Mapper = Callable[[Graph, Node], Record]
 
 GROUP = "ckan.rdf.profiles"
 """The group of entry points for profiles of ckanext-dcat and other extensions."""
-OWN_PROFILE = "freshness"
-"""The name of our profile, which is the last in every chain."""
 
 MOST_TEXT = 8 * 1024 * 1024
 """Characters in a record's literals. For each million, ckanext-dcat takes 4 seconds and 40 MB."""
@@ -52,6 +52,7 @@ _NUMBERS = frozenset(
     ]
 )
 _TEXTS = frozenset({DCAT.keyword, RDFS.label})
+_MAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _AGENTS: dict[Node, tuple[URIRef, URIRef]] = {
     DCT.publisher: (FOAF.name, FOAF.mbox),
     DCT.creator: (FOAF.name, FOAF.mbox),
@@ -278,7 +279,7 @@ def _statements(predicate: Node, text: Literal) -> Iterator[tuple[Node, Node]]:
     """Yield the statements that a text makes which stands for an agent or for a period."""
     if predicate in _AGENTS:
         name, address = _AGENTS[predicate]
-        yield address if is_email(str(text)) else name, text
+        yield address if _MAIL.fullmatch(text) else name, text
     elif predicate == DCT.temporal and str(text).count("/") == 1:
         start, end = str(text).split("/")
         yield from ((DCAT.startDate, Literal(start)), (DCAT.endDate, Literal(end)))

@@ -21,8 +21,8 @@ MAPPING_VERSION = 5
 
 SITE_PROFILES = "ckanext.dcat.rdf.profiles"
 """ckanext-dcat's option for the profiles of a site."""
-DEFAULT_PROFILES = ("euro_dcat_ap_3",)
-"""ckanext-dcat's own, if the option is empty."""
+OWN_PROFILE = "freshness"
+"""The name of our profile, which is the last in every chain."""
 
 _LANGUAGE = re.compile(r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
 
@@ -115,8 +115,10 @@ def profiles_of(config: SourceConfig) -> tuple[str, ...]:
     They are the site's, unless the source names others: the profiles that read a record write it again in the
     site's own RDF.
     """
+    from ckanext.dcat.processors import DEFAULT_RDF_PROFILES
+
     names = config.own.get("profiles") or tk.aslist(tk.config.get(SITE_PROFILES))
-    return tuple(names or DEFAULT_PROFILES)
+    return tuple(names or DEFAULT_RDF_PROFILES)
 
 
 def mapper_of(config: SourceConfig) -> Mapper:

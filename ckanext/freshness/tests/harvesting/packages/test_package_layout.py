@@ -137,6 +137,13 @@ def test_long_texts_are_shortened_between_characters() -> None:
     assert result.warnings == ["provenance: 40000 bytes, and Solr takes 32766; shortened"]
 
 
+def test_a_part_of_a_geometry_is_none() -> None:
+    result = laid({"spatial": json.dumps({"type": "MultiPoint", "coordinates": [[1, 2]] * 9_000})})
+    assert extras(result.package) == {}
+    (warning,) = result.warnings
+    assert warning.endswith("and Solr takes 32766; left out")
+
+
 def test_a_place_loses_its_geometry_first() -> None:
     result = laid(
         {"spatial_coverage": [{"text": "Utrecht", "geom": "x" * 40_000}, {"text": "Zeist"}]}
