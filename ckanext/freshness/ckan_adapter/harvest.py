@@ -52,6 +52,8 @@ OBJECT = _table(
     flags="current",
     numbers="retry_times",
 )
+UNFINISHED = ("New", "Running")
+"""The statuses of jobs that have not ended."""
 OBJECT_EXTRA = _table("harvest_object_extra", "id harvest_object_id key value")
 OBJECT_ERROR = _table("harvest_object_error", "id harvest_object_id message stage", dates="created")
 GATHER_ERROR = _table("harvest_gather_error", "id harvest_job_id message", dates="created")
@@ -162,6 +164,12 @@ def source_row(source_id: str) -> Any:
 def job_row(job_id: str) -> Any:
     """Return the row of a job; None if there is none."""
     return model.Session.execute(sa.select(JOB).where(JOB.c.id == job_id)).first()
+
+
+def lock_unfinished_job(job_id: str) -> bool:
+    """Lock a job until this transaction ends; return False if it is gone, or has ended or been aborted."""
+    status = sa.select(JOB.c.status).where(JOB.c.id == job_id).with_for_update(key_share=True)
+    return model.Session.execute(status).scalar() in UNFINISHED
 
 
 QUEUE_TYPE = "ckan.harvest.mq.type"

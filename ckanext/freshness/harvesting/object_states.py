@@ -24,7 +24,7 @@ from ..dates import utc, utc_now
 from ..web.urls import loose_spelling
 from .known_records import RESOURCE_IDS, extras_of
 from .messages import HarvestMessage, Message, MessageCode, to_column
-from .object_writer import PAGED
+from .object_writer import PAGED, discard_attempt
 from .record import spellings, urls_in_guid
 from .sources import our_names
 
@@ -240,7 +240,7 @@ def retire(item: PendingObject) -> None:
 
 
 def add_job_error(job_id: str, message: Message) -> None:
-    """Add an error of the gather to a job, log it and commit.
+    """Add an error of the gather to a job, and log it. No commit.
 
     Writes nothing if the job is gone, because its source was cleared.
     """
@@ -251,7 +251,6 @@ def add_job_error(job_id: str, message: Message) -> None:
         "created": utc(utc_now()),
     }
     _insert_if_there(harvest.GATHER_ERROR, row, _job.c.id == job_id)
-    model.Session.commit()
     log.info("%s", message)
 
 
@@ -385,9 +384,14 @@ def report_abort(job_id: str) -> None:
         sa.update(_job)
         .where(_job.c.id == job_id, _job.c.finished.is_(None), _job.c.source_id.in_(ours))
         .values(finished=utc(utc_now()))
+        .returning(_job.c.gather_finished)
         .execution_options(synchronize_session=False)
-    )
-    if ended.rowcount:
+    ).first()
+    if ended is None:
+        return
+    if ended.gather_finished is None:
+        discard_attempt(job_id)
+    else:
         # ckanext-harvest does this when the messages of these objects arrive, and changes the report then.
         model.Session.execute(
             sa.update(_object)
@@ -399,7 +403,8 @@ def report_abort(job_id: str) -> None:
             .values(report_status="errored")
             .execution_options(synchronize_session=False)
         )
-        add_job_error(job_id, HarvestMessage(MessageCode.ABORTED))
+    add_job_error(job_id, HarvestMessage(MessageCode.ABORTED))
+    model.Session.commit()
 
 
 def _running(*conditions: Any) -> list[str]:

@@ -293,12 +293,10 @@ _INHERIT = ";".join([harvest.KEEP_RESOURCE_IDS, harvest.MOVE_OBJECT, harvest.TAK
 
 
 def discard_attempt(job_id: str) -> None:
-    """Delete what a killed or failed gather of a job left, and commit. Current objects stay."""
+    """Delete the objects that a gather which did not end left, and commit. Current objects stay."""
     model.Session.execute(
         sa.delete(_object).where(_object.c.harvest_job_id == job_id, _object.c.current.is_(False))
     )
-    errors = harvest.GATHER_ERROR
-    model.Session.execute(sa.delete(errors).where(errors.c.harvest_job_id == job_id))
     model.Session.commit()
 
 

@@ -122,6 +122,7 @@ def _end_gather(job_id: str, error: BaseException) -> None:
         if free:
             object_writer.discard_attempt(job_id)
     object_states.add_job_error(job_id, _job_message(error, job_id))
+    model.Session.commit()
 
 
 def _job_message(error: BaseException, job_id: str) -> Message:
@@ -151,7 +152,7 @@ def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[st
             return []
         if job.gather_finished:
             return object_writer.waiting(job_id)
-        if job.status not in ("New", "Running"):
+        if job.status not in harvest.UNFINISHED:
             # The job was aborted after its consumer had died, and the queue sent it again.
             log.info("Harvest job %s is %s: not gathered", job_id, job.status)
             return []
@@ -177,9 +178,15 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
         errors.append(brake_message(held, found.brake.reason, name))
     if (nothing := job_report.nothing_found(found)) is not None:
         errors.append(nothing)
+    writer.finish()
+    # In the transaction that releases the objects: nobody can abort the job in between.
+    if not harvest.lock_unfinished_job(job_id):
+        log.info("Harvest job %s was aborted during its gather, which is discarded", job_id)
+        model.Session.rollback()
+        object_writer.discard_attempt(job_id)
+        return []
     for error in errors:
         object_states.add_job_error(job_id, error)
-    writer.finish()
     warnings = list(found.crawled.warnings)
     if not found.current:
         # Only before the first harvest: it reads the records of all other sources.
@@ -188,7 +195,6 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     job_report.keep(source.id, job_id, found, writer, warnings)
     memory.finish(forget_others=found.crawled.is_whole)
     refresh.may_be_absent(source.id)
-    model.Session.commit()
     for line in warnings:
         log.warning("Harvest source %s: %s", source.title, line)
     log.info("Harvest source %s: %s", source.title, summary(found))

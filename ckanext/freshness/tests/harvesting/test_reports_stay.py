@@ -10,9 +10,13 @@ from bs4 import BeautifulSoup
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.harvesting.object_writer import ObjectWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
 from ckanext.freshness.tests.harvesting.harvested_site import preview as make_preview
-from ckanext.freshness.tests.servers.faults import Status
+from ckanext.freshness.tests.harvesting.test_killed import PATIENCE, in_a_thread, written_by
+from ckanext.freshness.tests.processes import until
+from ckanext.freshness.tests.servers.faults import Hold, Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind
 
@@ -142,4 +146,33 @@ def test_records_of_a_deleted_source_are_no_results_of_the_job_that_takes_them_o
     assert "Failed" in site.run()
     fdp.faults = {}
     assert "Finished 4 unchanged" in site.run()
+    site.assert_told()
+
+
+def test_a_job_that_is_aborted_while_it_reads_the_source(
+    fdp: FdpServer, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what its gather has written nor what it finds later counts: the next job finds it again."""
+    site.run()
+    first, gone, *_ = fdp.datasets
+    fdp.change(first, title="Another title")
+    fdp.remove(gone)
+    for title in ("Fifth", "Sixth"):
+        fdp.add_dataset(fdp.catalogs[0], title=title)
+    monkeypatch.setattr(ObjectWriter, "BATCH", 1)
+    fault = fdp.faults[first.path] = Hold()
+    job_id = site.harvest.start()
+    consumer = in_a_thread(site.harvest.gather)
+    until(lambda: written_by(job_id) == 1)
+    call_action("harvest_job_abort", {"user": sysadmin()}, id=job_id)
+    site.told[job_id] = site.report(job_id)
+    fault.release()
+    consumer.join(PATIENCE)
+    model.Session.remove()
+    call_action("harvest_jobs_run")
+    site.harvest.fetch_all()
+    site.assert_told()
+    assert written_by(job_id) == 0
+    page = site.run()
+    assert "2 new 1 changed 1 deleted" in page, page
     site.assert_told()
