@@ -6,8 +6,7 @@ stored value lacks has its default.
 
 from __future__ import annotations
 
-import json
-import re
+import contextlib
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,18 +15,18 @@ from ..web.headers import storable
 
 Value = TypeVar("Value")
 
-_DOUBTFUL = re.compile(r"\\u(?:0000|d[89a-f])")
-"""JSON with texts that PostgreSQL may refuse: those with NUL or a surrogate."""
-
 
 def as_json(value: Any) -> str:
     """Return a value as JSON. PostgreSQL takes every text in it: see :func:`..web.headers.storable`.
 
     :param value: a dataclass, or containers of them
     """
-    plain = msgspec.to_builtins(value)
-    text = json.dumps(plain)
-    return json.dumps(_storable(plain)) if _DOUBTFUL.search(text) else text
+    # A lone surrogate has no UTF-8.
+    with contextlib.suppress(UnicodeEncodeError):
+        text = msgspec.json.encode(value).decode()
+        if "\\u0000" not in text:
+            return text
+    return msgspec.json.encode(_storable(msgspec.to_builtins(value))).decode()
 
 
 def read(kind: type[Value], stored: Any) -> Value:
