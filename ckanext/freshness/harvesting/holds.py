@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -22,23 +20,7 @@ from ..dates import utc
 from ..model import HarvestHold
 from .messages import code_of
 from .record import ReadOutcome
-from .strategy import AbsentRecord, HeldDeletions
-
-
-@dataclass(frozen=True, slots=True)
-class Decisions:
-    """The records of a held list by guid, as users had decided at one moment.
-
-    :ivar released: the records that the next job may delete
-    :ivar held: all others
-    :ivar answered: those of the others that are held only for what their own URLs answered
-    :ivar unanswered: the released ones whose own URLs had not answered with the record
-    """
-
-    released: Collection[str]
-    held: Collection[str]
-    answered: Collection[str]
-    unanswered: Collection[str]
+from .strategy import AbsentRecord, Decisions, HeldDeletions
 
 
 def hold_of(source_id: str, *, for_update: bool = False) -> Any | None:

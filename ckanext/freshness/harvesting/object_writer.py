@@ -115,6 +115,9 @@ class ObjectWriter:
             )
         )
 
+    def read(self, count: int, listed: int | None) -> None:
+        """No-op: a job's objects show its progress."""
+
     def failed(self, url: str, guid: str, error: Message) -> None:
         object_id = self._add(guid, {"dataset_url": url}, state="ERROR", report_status="errored")
         self._errors.append(

@@ -8,7 +8,7 @@ because a preview is only valid for its moment.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
@@ -35,7 +35,10 @@ from .source_type import SourceMemory, SourceType
 from .sources import ForeignSource, source_of, source_type_named
 from .stages import survey_source
 from .strategy import AbsentRecord, RecordClass
-from .survey import RecordChange, Survey, Tell
+from .survey import RecordChange, Survey
+
+Tell = Callable[[int, int | None], None]
+"""Receives how many records have been read, of how many; None if the source does not say it beforehand."""
 
 LONGEST = timedelta(hours=2)
 """The longest time for a page's preview: as long as ckanext-harvest gives a gather."""
@@ -159,11 +162,11 @@ def source_type_of(source: Any) -> SourceType:
     return found
 
 
-def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
+def preview(source: Any, *, now: datetime, tell: Tell = lambda count, listed: None) -> Preview:
     """Crawl a source, and return what a job that began now would do. Write nothing.
 
     :param source: a HarvestSource row.
-    :param tell: receives the progress; see :func:`.survey.survey`.
+    :param tell: receives the progress; see :meth:`.survey.SurveyObserver.read`.
     :raises ForeignSource: see :func:`source_type_of`.
     :raises ConfigError: the source's configuration cannot be used.
     """
@@ -172,7 +175,7 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
     decisions = holds.decisions(holds.hold_of(source.id))
     memory = SourceMemory(source.id, read_only=True)
     found = result.survey = survey_source(
-        source_type, result.source, memory, decisions, _Lists(result), now=now, tell=tell
+        source_type, result.source, memory, decisions, _Lists(result, tell), now=now
     )
     if found.brake:
         result.held = [_absent(absent) for absent in found.brake.verified]
@@ -212,8 +215,12 @@ def _add_titles(entries: Iterable[PreviewEntry]) -> None:
 class _Lists:
     """A :class:`.survey.SurveyObserver` that keeps the results without the records' contents."""
 
-    def __init__(self, preview: Preview) -> None:
+    def __init__(self, preview: Preview, tell: Tell) -> None:
         self._preview = preview
+        self._tell = tell
+
+    def read(self, count: int, listed: int | None) -> None:
+        self._tell(count, listed)
 
     def change(self, change: RecordChange) -> None:
         owner = change.known or change.adopted

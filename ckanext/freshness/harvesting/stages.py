@@ -36,8 +36,8 @@ from .packages.writer import ImportFailed, PackageWriter
 from .source_config import ConfigError, Source
 from .source_type import SourceMemory, SourceType
 from .sources import source_of
-from .strategy import RecordClass
-from .survey import Survey, SurveyObserver, Tell, survey
+from .strategy import Decisions, RecordClass
+from .survey import EarlierJobs, Survey, SurveyObserver, survey
 
 log = logging.getLogger(__name__)
 
@@ -205,29 +205,18 @@ def survey_source(
     source_type: SourceType,
     source: Source,
     memory: SourceMemory,
-    decisions: holds.Decisions,
+    decisions: Decisions,
     observer: SurveyObserver,
     *,
     now: datetime,
-    tell: Tell | None = None,
 ) -> Survey:
     """Survey a source with everything that earlier jobs left of it. Gathers and previews do this alike."""
     types = source_type.name, *source_type.adopts
     url_of = partial(source_type.url_of, source.url)
-    return survey(
-        source_type,
-        source,
-        memory,
-        known_records.records_of_source(source.id, types, url_of),
-        observer,
-        now=now,
-        limits=brake_limits(source.config, source_type.min_records),
-        released=decisions.released,
-        held=decisions.held,
-        answered=decisions.answered,
-        unanswered=decisions.unanswered,
-        tell=tell,
-    )
+    known = known_records.records_of_source(source.id, types, url_of)
+    limits = brake_limits(source.config, source_type.min_records)
+    before = EarlierJobs(known, memory, decisions)
+    return survey(source_type, source, before, observer, now=now, limits=limits)
 
 
 def brake_message(count: int, reason: str, name: str) -> HarvestMessage:

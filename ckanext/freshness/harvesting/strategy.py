@@ -231,6 +231,23 @@ class HeldDeletions:
 
 
 @dataclass(frozen=True, slots=True)
+class Decisions:
+    """The records of a held list by guid, as users had decided at one moment."""
+
+    released: Collection[str] = ()
+    """An editor has released their deletion, and the brake does not hold it. They stay on the list if a job
+    cannot tell whether they are gone."""
+    held: Collection[str] = ()
+    """All others. Only a release ends this, even if so many records are current by now that the brake would not
+    hold them."""
+    answered: Collection[str] = ()
+    """Those of ``held`` that are :attr:`HeldDeletions.answered`."""
+    unanswered: Collection[str] = ()
+    """Those of ``released`` whose own URLs had not answered with the record. If they do now, the release
+    ends."""
+
+
+@dataclass(frozen=True, slots=True)
 class Deletions:
     """The decisions about all current records that a crawl did not read."""
 
@@ -264,32 +281,24 @@ def deletions(
     known: Iterable[KnownRecord],
     seen: Mapping[str, SeenRecord],
     containers: Containers,
+    decisions: Decisions,
     *,
     now: datetime,
     limits: BrakeLimits,
-    released: Collection[str] = (),
-    held: Collection[str] = (),
-    answered: Collection[str] = (),
-    unanswered: Collection[str] = (),
 ) -> Deletions:
     """Decide about every current record that the crawl did not read.
 
     :param known: all current records of the source.
     :param seen: every record that the crawl met, by URL, with the answers that :func:`must_ask` wanted.
     :param limits: how many deletions need no approval.
-    :param released: guids whose deletion an editor has released. The brake does not hold them. They
-        stay on the list if this job cannot tell whether they are gone.
-    :param held: guids that an earlier job's brake holds. Only a release ends this, even if so many
-        records are current by now that the brake would not hold them.
-    :param answered: those of ``held`` that are :attr:`HeldDeletions.answered`.
-    :param unanswered: those of ``released`` whose own URLs had not answered with the record. If they do now,
-        the release ends.
     """
     current = list(known)
-    released = {*released} - {
+    held, answered = decisions.held, decisions.answered
+    released = {*decisions.released} - {
         record.guid
         for record in current
-        if record.guid in unanswered and _answer(seen.get(record.url)) is ReadOutcome.PRESENT
+        if record.guid in decisions.unanswered
+        and _answer(seen.get(record.url)) is ReadOutcome.PRESENT
     }
     crawl = _Crawl(
         containers,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -30,6 +30,7 @@ from .strategy import (
     LEFT_OUT_AFTER,
     AbsentRecord,
     BrakeLimits,
+    Decisions,
     Deletions,
     HeldDeletions,
     RecordClass,
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
     from .source_type import CrawlEnd, SourceMemory, SourceType
 
 log = logging.getLogger(__name__)
-
-Tell = Callable[[int, int | None], None]
-"""Receives how many records have been read, of how many; None if the source does not say it beforehand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +74,12 @@ class RecordChange:
 
 class SurveyObserver(Protocol):
     """A receiver of a survey's results while the survey runs."""
+
+    def read(self, count: int, listed: int | None) -> None:
+        """Receive how many records have been read, of how many.
+
+        :param listed: None if the source does not say it beforehand.
+        """
 
     def change(self, change: RecordChange) -> None:
         """Receive a record that was read or is to be deleted."""
@@ -113,50 +117,42 @@ class Survey:
     """Records that are listed and were never readable."""
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierJobs:
+    """What earlier jobs left of a source, and what users have decided since."""
+
+    known: CurrentRecords
+    """The current records of the source, and those that it may adopt."""
+    memory: SourceMemory
+    decisions: Decisions
+
+
 def survey(
     source_type: SourceType,
     source: Source,
-    memory: SourceMemory,
-    known: CurrentRecords,
+    before: EarlierJobs,
     observer: SurveyObserver,
     *,
     now: datetime,
     limits: BrakeLimits,
-    released: Collection[str] = (),
-    held: Collection[str] = (),
-    answered: Collection[str] = (),
-    unanswered: Collection[str] = (),
-    tell: Tell | None = None,
 ) -> Survey:
     """Crawl a source, and report the class of each record to the observer.
 
-    :param known: the current records of the source, and those that it may adopt.
-    :param tell: called with the progress after each record.
     :param limits: how many deletions need no approval.
-    :param released: guids whose deletion an editor has released.
-    :param held: guids whose deletion is held and not released.
-    :param answered: those held only because their own URLs answered.
-    :param unanswered: those released whose own URLs had not answered with the record.
     :raises ConfigError: the source's configuration cannot be used.
     """
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
-    released = {*released, *(record.guid for record in known if record.approved)}
-    decided = {*released, *held}
-    classifier = _Classifier(source, known, observer, tell, decided, now)
-    crawled = source_type.crawl(source, known, memory, classifier.take, now)
+    known, decisions = before.known, before.decisions
+    approved = (record.guid for record in known if record.approved)
+    decisions = replace(decisions, released={*decisions.released, *approved})
+    decided = {*decisions.released, *decisions.held}
+    classifier = _Classifier(source, known, observer, decided, now)
+    crawled = source_type.crawl(source, known, before.memory, classifier.take, now)
     absences = deletions(
-        known,
-        classifier.seen,
-        crawled.containers,
-        now=now,
-        limits=limits,
-        released=released,
-        held=held,
-        answered=answered,
-        unanswered=unanswered,
+        known, classifier.seen, crawled.containers, decisions, now=now, limits=limits
     )
-    return classifier.end(crawled, absences, released)
+    return classifier.end(crawled, absences, decisions.released)
 
 
 class _Classifier:
@@ -170,7 +166,6 @@ class _Classifier:
         source: Source,
         known: CurrentRecords,
         observer: SurveyObserver,
-        tell: Tell | None,
         decided: set[str],
         now: datetime,
     ) -> None:
@@ -181,7 +176,6 @@ class _Classifier:
         self._known = known
         self._source = source
         self._observer = observer
-        self._tell = tell
         self._has_catalogs = False
         """Catalogs become records, too, and come before their datasets."""
         self._result = Survey(current=len(self._known))
@@ -197,12 +191,12 @@ class _Classifier:
         """Classify and report a record that the crawl met."""
         self._take(sighting, containers)
         self._has_catalogs |= sighting.seen.is_catalog
-        if self._tell is not None and sighting.seen.listed_in:
+        if sighting.seen.listed_in:
             listed = len(containers.listed)
             if not self._has_catalogs:
                 listed -= len(containers.catalogs)
             # Some sources list records while they are read: then nobody knows how many there will be.
-            self._tell(len(self.seen), listed if listed >= len(self.seen) else None)
+            self._observer.read(len(self.seen), listed if listed >= len(self.seen) else None)
 
     def _take(self, sighting: Sighting, containers: Containers) -> None:
         seen = sighting.seen

@@ -19,7 +19,7 @@ from ckanext.freshness.dates import utc_now
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
 from ckanext.freshness.harvesting.record import KnownRecord
-from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
+from ckanext.freshness.harvesting.strategy import AbsentRecord, Decisions, HeldDeletions
 from ckanext.freshness.reporting import harvests, visibility
 from ckanext.freshness.reporting.tables import TableRequest
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
@@ -55,7 +55,7 @@ def take_back(harvest: Harvest) -> dict[str, Any]:
     return hold
 
 
-def decisions(harvest: Harvest) -> holds.Decisions:
+def decisions(harvest: Harvest) -> Decisions:
     return holds.decisions(holds.hold_of(harvest.source["id"]))
 
 

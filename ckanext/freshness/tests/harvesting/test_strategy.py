@@ -21,6 +21,7 @@ from ckanext.freshness.harvesting.record import (
 )
 from ckanext.freshness.harvesting.strategy import (
     BrakeLimits,
+    Decisions,
     Deletions,
     RecordClass,
     ResourceFate,
@@ -82,7 +83,7 @@ def decide(
 ) -> Deletions:
     """Decide about records.
 
-    :param more: other arguments of deletions(), and ``has_own_documents`` and ``controls`` of the containers.
+    :param more: those of Decisions, and ``has_own_documents`` and ``controls`` of the containers.
     """
     containers = Containers(
         ROOT,
@@ -96,9 +97,9 @@ def decide(
         current,
         {one.url: one for one in found},
         containers,
+        Decisions(**more),
         now=NOW,
         limits=limits,
-        **more,
     )
 
 
@@ -467,6 +468,7 @@ def test_a_container_that_lost_its_list(
         [known(1), *OTHERS],
         {one.url: one for one in found},
         containers,
+        Decisions(),
         now=NOW,
         limits=BrakeLimits(delete_unlisted=delete_unlisted),
     )
@@ -511,7 +513,7 @@ def test_a_listed_record_that_was_not_met_is_kept() -> None:
     """Another record came in its place."""
     containers = Containers(ROOT, {A}, listed={dataset(1)})
     current = [known(1), known(2, absent_since=A_DAY_AGO)]
-    decided = deletions(current, {}, containers, now=NOW, limits=BrakeLimits(1.0))
+    decided = deletions(current, {}, containers, Decisions(), now=NOW, limits=BrakeLimits(1.0))
     assert [one.known.url for one in decided.keep] == [dataset(1)]
 
 

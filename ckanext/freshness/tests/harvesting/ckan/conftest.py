@@ -24,7 +24,7 @@ from ckanext.freshness.harvesting.record import (
 )
 from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
-from ckanext.freshness.harvesting.strategy import AbsentRecord, BrakeLimits, deletions
+from ckanext.freshness.harvesting.strategy import AbsentRecord, BrakeLimits, Decisions, deletions
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
@@ -127,7 +127,12 @@ class Crawled:
             before = self.known.of(one.seen.url, listed)
             seen[before.url if before else one.seen.url] = one.seen
         found = deletions(
-            self.known, seen, self.end.containers, now=NOW, limits=BrakeLimits(1.0, 10_000)
+            self.known,
+            seen,
+            self.end.containers,
+            Decisions(),
+            now=NOW,
+            limits=BrakeLimits(1.0, 10_000),
         )
         held = found.brake.held if found.brake else ()
         return [one for one in (*found.delete, *held) if one.delete]

@@ -13,6 +13,7 @@ from typing import Any
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
 from ckanext.freshness.harvesting.messages import Message
+from ckanext.freshness.harvesting.preview import Tell
 from ckanext.freshness.harvesting.rdf.mapping import ProfileMapper
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.rdf.reader import DocumentReader
@@ -32,10 +33,11 @@ from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.harvesting.strategy import (
     AbsentRecord,
     BrakeLimits,
+    Decisions,
     HeldDeletions,
     RecordClass,
 )
-from ckanext.freshness.harvesting.survey import RecordChange, Survey, Tell, survey
+from ckanext.freshness.harvesting.survey import EarlierJobs, RecordChange, Survey, survey
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
@@ -118,6 +120,11 @@ class Job:
     """By URL, the last sighting of each record."""
     containers: Containers = dataclasses.field(default_factory=lambda: Containers(""))
     survey: Survey = dataclasses.field(default_factory=Survey)
+
+    tell: Tell = lambda count, listed: None
+
+    def read(self, count: int, listed: int | None) -> None:
+        self.tell(count, listed)
 
     def change(self, change: RecordChange) -> None:
         self.changes[change.kind, change.url] = change
@@ -231,12 +238,12 @@ class Site:
         self.job()
         return self.job(NOW + DAY)
 
-    def gather(self, now: datetime = NOW, tell: Tell | None = None) -> Job:
+    def gather(self, now: datetime = NOW, tell: Tell = lambda count, listed: None) -> Job:
         """Run a survey, and note what the next one needs to know of current records.
 
         :param tell: an exception of it kills the gather, which then has changed nothing.
         """
-        job = Job()
+        job = Job(tell=tell)
 
         def crawl(
             source: Any, known: CurrentRecords, memory: Any, sink: Sink, now: datetime
@@ -248,14 +255,7 @@ class Site:
             id="source", url=self.url, title="Source", config=self.config, warnings=()
         )
         memory: Any = self.memory
-        job.survey = survey(
-            source_type,
-            source,
-            memory,
-            CurrentRecords(self.known.values(), contents_of=self._contents_of),
-            job,
-            now=now,
-            limits=self.brake,
+        decisions = Decisions(
             released=[guid for guid, is_released in self.held.items() if is_released],
             held=[guid for guid, is_released in self.held.items() if not is_released],
             answered=[guid for guid in self.answered if not self.held[guid]],
@@ -264,8 +264,10 @@ class Site:
                 for guid, is_released in self.held.items()
                 if is_released and self.own_urls[guid] is not ReadOutcome.PRESENT
             ],
-            tell=tell,
         )
+        current = CurrentRecords(self.known.values(), contents_of=self._contents_of)
+        before = EarlierJobs(current, memory, decisions)
+        job.survey = survey(source_type, source, before, job, now=now, limits=self.brake)
         for change in job.changes.values():
             if change.kind is RecordClass.UNCHANGED and change.known and change.sighting:
                 self.known[change.known.url] = dataclasses.replace(
