@@ -36,6 +36,7 @@ _ROOT_PREDICATES = (
 )
 """Predicates by which roots, and only roots, list catalogs."""
 _CATALOG_PREDICATES = (*_ROOT_PREDICATES, DCAT.catalog)
+_LIST_PREDICATES = (*_CATALOG_PREDICATES, DCAT.dataset)
 _PART_PREDICATES = (DCTERMS.hasPart, DCAT.resource)
 """Predicates by which records list others of any type."""
 SERIES_PREDICATES = (DCAT.inSeries, URIRef(f"{DCTERMS}inSeries"))
@@ -139,8 +140,8 @@ def outline_of_container(
         or _alias(catalogs, url, final_url)
     )
     if not subject and is_part:
-        datasets = _datasets(graph)
-        dataset = _named(datasets, url) or _alias(datasets, url, final_url)
+        described = _datasets(graph)
+        dataset = _named(described, url) or _alias(described, url, final_url)
         if dataset:
             return DocumentOutline(subject=str(dataset), member=_member(graph, dataset))
     if not subject:
@@ -158,18 +159,18 @@ def outline_of_container(
     nodes = _spellings(graph, subject)
     own = {str(node) for node in graph.objects(subject, DCAT.service)}
     below = _listed(graph, nodes, _CATALOG_PREDICATES)
-    datasets_ = [url for url in _listed(graph, nodes, (DCAT.dataset,)) if url not in own]
-    parts = set(_parts(graph, nodes)) - own - {*below, *datasets_, str(subject)}
+    datasets = [url for url in _listed(graph, nodes, (DCAT.dataset,)) if url not in own]
+    parts = set(_parts(graph, nodes)) - own - {*below, *datasets, str(subject)}
     paging = paging_of(graph)
     return DocumentOutline(
         subject=str(subject),
         is_catalog=is_catalog,
         type_name="" if is_catalog or subject in roots else _type_name(graph, subject),
-        catalogs=list(filter(_is_requestable, below)),
-        datasets=list(filter(_is_requestable, datasets_)),
-        parts=sorted(filter(_is_requestable, parts)),
+        catalogs=below,
+        datasets=datasets,
+        parts=sorted(parts),
         services=len(own),
-        unusable=_unusable(graph, nodes, [*below, *datasets_]),
+        unusable=_unusable(graph, nodes),
         states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS),
         **asdict(paging),
     )
@@ -195,7 +196,7 @@ def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> Docume
 
 def distributions_of(graph: Graph, dataset: Node) -> list[str]:
     """Return the URLs of the distributions that a dataset's dcat:distribution names."""
-    return list(filter(_is_requestable, _urls(graph.objects(dataset, DCAT.distribution))))
+    return _urls(graph.objects(dataset, DCAT.distribution))
 
 
 def distributions_without_url(graph: Graph, dataset: Node) -> list[str]:
@@ -259,22 +260,18 @@ def _member(graph: Graph, node: URIRef) -> ListedDataset:
         subject=str(node),
         digest=digest_of(descriptions(graph, node, distributions_inside(graph, node))),
         part_of=_iris(graph.objects(node, DCTERMS.isPartOf)),
-        distributions=undescribed(filter(_is_requestable, listed), [graph]),
-        series=list(filter(_is_requestable, _listed(graph, {node}, SERIES_PREDICATES))),
-        parts=list(filter(_is_requestable, _contained(graph, {node}, SERIES_PREDICATES))),
+        distributions=undescribed(listed, [graph]),
+        series=_listed(graph, {node}, SERIES_PREDICATES),
+        parts=_contained(graph, {node}, SERIES_PREDICATES),
         is_catalog=(node, RDF.type, DCAT.Catalog) in graph
-        and bool(_listed(graph, {node}, (DCAT.dataset, *_CATALOG_PREDICATES))),
+        and bool(_listed(graph, {node}, _LIST_PREDICATES)),
     )
 
 
 def _with_lists(graph: Graph) -> set[Node]:
     """Return the records with a list of other records, except those that only have parts."""
     found = set(graph.subjects(DCAT.dataset)) | set(graph.objects(None, LDP.membershipResource))
-    return {node for node in found if _is_no_leaf(graph, node)}
-
-
-def _is_no_leaf(graph: Graph, node: Node) -> bool:
-    return not any((node, RDF.type, kind) in graph for kind in _LEAVES)
+    return found - {node for kind in _LEAVES for node in graph.subjects(RDF.type, kind)}
 
 
 def _type_name(graph: Graph, node: Node) -> str:
@@ -299,8 +296,7 @@ def _parts(graph: Graph, nodes: Collection[Node]) -> list[str]:
     named = {
         part for node in nodes for step in _PART_PREDICATES for part in graph.objects(node, step)
     }
-    known = (*_CATALOG_PREDICATES, DCAT.dataset)
-    return sorted({*_urls(named), *_contained(graph, nodes, known)})
+    return sorted({*_urls(named), *_contained(graph, nodes, _LIST_PREDICATES)})
 
 
 def _contained(graph: Graph, nodes: Iterable[Node], known: Iterable[URIRef]) -> list[str]:
@@ -361,12 +357,9 @@ def _is_requestable(url: str) -> bool:
     return not _NEVER_IN_URLS.search(url) and len(url.encode()) <= MOST_BYTES
 
 
-def _unusable(graph: Graph, nodes: Collection[Node], urls: Iterable[str]) -> dict[str, int]:
-    """Count the entries of a record's lists that have no URL that can be requested, by their kind.
-
-    :param urls: the URLs that the lists have.
-    """
-    listed = _nodes_listed(graph, nodes, (*_CATALOG_PREDICATES, DCAT.dataset))
+def _unusable(graph: Graph, nodes: Collection[Node]) -> dict[str, int]:
+    """Count the entries of a record's lists that have no URL that can be requested, by their kind."""
+    listed = _nodes_listed(graph, nodes, _LIST_PREDICATES)
     counts = {
         "dcat:Dataset without a URL (blank node)": sum(
             isinstance(node, BNode) and not list(graph.items(node))
@@ -374,7 +367,9 @@ def _unusable(graph: Graph, nodes: Collection[Node], urls: Iterable[str]) -> dic
             for node in graph.objects(holder, DCAT.dataset)
         ),
         "text in place of a URL": sum(map(_is_text, listed)),
-        "URL that cannot be requested": sum(not _is_requestable(url) for url in urls),
+        "URL that cannot be requested": sum(
+            not _is_requestable(url) for url in {_url_in(node) for node in listed}
+        ),
     }
     return {kind: count for kind, count in counts.items() if count}
 
@@ -394,7 +389,7 @@ def _nodes_listed(graph: Graph, nodes: Collection[Node], wanted: tuple[URIRef, .
         node
         for step in wanted
         for holder, node in graph.subject_objects(step)
-        if holder in nodes or isinstance(holder, BNode)
+        if holder in nodes or (isinstance(holder, BNode) and step in _LIST_PREDICATES)
     }
     found = {member for node in named for member in (list(graph.items(node)) or [node])}
     for container in _containers(graph, nodes):
@@ -408,7 +403,7 @@ def _spellings(graph: Graph, subject: Node) -> set[Node]:
 
     Behind a proxy, servers mix http and https, or URLs with and without a last slash.
     """
-    lists = (DCAT.dataset, *_CATALOG_PREDICATES, *_PART_PREDICATES)
+    lists = (*_LIST_PREDICATES, *_PART_PREDICATES)
     nodes = {node for predicate in lists for node in graph.subjects(predicate)}
     nodes |= set(graph.objects(None, LDP.membershipResource))
     plain = loose_spelling(str(subject))
@@ -423,8 +418,8 @@ def _containers(graph: Graph, nodes: Iterable[Node]) -> list[Node]:
 
 
 def _urls(nodes: Iterable[Node]) -> list[str]:
-    """Return the IRIs among some nodes, and the literals that are URLs, sorted."""
-    return sorted({url for node in nodes if (url := _url_in(node))})
+    """Return the IRIs among some nodes, and the literals that are URLs, if they can be requested, sorted."""
+    return sorted({url for node in nodes if (url := _url_in(node)) and _is_requestable(url)})
 
 
 def _url_in(node: Node) -> str:
