@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -65,15 +67,26 @@ def _not_told(guid: str) -> None:
 
 
 def records_of_source(
-    source_id: str, adopts: Sequence[str], url_of: UrlOf = _not_told
+    source_id: str, adopts: Sequence[str], url_of: UrlOf = _not_told, memory_form: str = ""
 ) -> CurrentRecords:
-    """Return the current records of a source, with those of deleted sources of some types that it may adopt."""
+    """Return the current records of a source, with those of deleted sources of some types that it may adopt.
+
+    :param memory_form: see :attr:`.source_type.SourceType.memory_form`.
+    """
+    current = current_records(source_id, url_of) or inherited_records(source_id)
     return CurrentRecords(
-        (current_records(source_id, url_of) or inherited_records(source_id)).values(),
+        (_of_type(known, memory_form) for known in current.values()),
         lambda: orphaned_records(adopts, source_id, url_of).values(),
         contents_of,
         own_datasets,
     )
+
+
+def _of_type(known: KnownRecord, memory_form: str) -> KnownRecord:
+    """Return a record as a type of sources knows it: what another type has read is another harvester's."""
+    if known.memory is None or re.match(memory_form, known.memory):
+        return known
+    return replace(known, memory=None, foreign=True)
 
 
 def current_records(source_id: str, url_of: UrlOf = _not_told) -> dict[str, KnownRecord]:

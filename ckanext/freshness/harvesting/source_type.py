@@ -226,6 +226,9 @@ class SourceType:
     """The brake looks at the share of deleted records only if at least so many are current."""
     own_keys: ClassVar[Mapping[str, ReadValue]] = {}
     """Keys of the configuration that only sources of this type have."""
+    memory_form: ClassVar[str] = ""
+    """A regular expression for the :attr:`.record.Sighting.memory` of this type that that of no other type
+    matches: people change the type of a source."""
 
     @property
     def owned_keys(self) -> frozenset[str]:

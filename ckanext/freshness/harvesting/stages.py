@@ -213,7 +213,8 @@ def survey_source(
     """Survey a source with everything that earlier jobs left of it. Gathers and previews do this alike."""
     types = source_type.name, *source_type.adopts
     url_of = partial(source_type.url_of, source.url)
-    known = known_records.records_of_source(source.id, types, url_of)
+    memory_form = source_type.memory_form
+    known = known_records.records_of_source(source.id, types, url_of, memory_form)
     limits = brake_limits(source.config, source_type.min_records)
     before = EarlierJobs(known, memory, decisions)
     return survey(source_type, source, before, observer, now=now, limits=limits)

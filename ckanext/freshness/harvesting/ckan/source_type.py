@@ -80,6 +80,7 @@ class CkanPortalType(SourceType):
         "Harvests the datasets of another CKAN, and deletes those that it no longer has"
     )
     adopts = ("ckan",)
+    memory_form = r".* [0-9a-f]{16}$"
     own_keys = OWN_KEYS
 
     def check(self, config: SourceConfig) -> None:

@@ -31,6 +31,7 @@ class DcatSourceType(RdfSourceType):
     title = N_("DCAT catalogue")
     description = N_("Harvests the datasets of a catalogue that is published as RDF")
     adopts = ("dcat_rdf",)
+    memory_form = r"[0-9a-f]{64}( |$)"
     own_keys = OWN_KEYS
 
     @property

@@ -23,6 +23,7 @@ class FdpSourceType(RdfSourceType):
     description = N_("Harvests the datasets of a FAIR Data Point, or of one catalog of it")
     own_keys = OWN_KEYS
     adopts = ("fair_data_point_harvester", "dcat_rdf")
+    memory_form = r"\{"
 
     async def read(
         self,

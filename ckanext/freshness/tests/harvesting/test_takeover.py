@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,9 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc_now
+from ckanext.freshness.harvesting.ckan.source_type import CKAN_PORTAL
+from ckanext.freshness.harvesting.dcat.source_type import DCAT_CATALOG
+from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.harvesting.record import urls_in_guid
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.status.refresh import refresh
@@ -449,3 +453,35 @@ def test_a_record_that_was_withdrawn_before_its_source_was_made_again(published:
     assert again.run().stats["deleted"] == 1
     del before[withdrawn]
     assert dict(again.current()) == before
+
+
+def test_the_type_of_a_source_of_ours_is_changed(fdp: FdpServer) -> None:
+    """Datasets stay. What only the other type has read is deleted by an approval, whatever its URL answers."""
+    catalog = fdp.add_catalog()
+    datasets = [fdp.add_dataset(catalog) for _ in range(10)]
+    gone = fdp.add_dataset(catalog)
+    harvest = add_source(f"{fdp.url}/all.ttl", source_type="dcat_catalog")
+    assert harvest.run().stats["added"] == 11
+    before = dict(harvest.current())
+    fdp.remove(gone)
+    harvest.switch(source_type="fdp", url=fdp.source_url)
+    job = harvest.run()
+    assert (job.stats["updated"], job.stats["deleted"]) == (10, 0)
+    assert sorted(dict(harvest.current()).values()) == sorted(before.values())
+    assert [one["url"] for one in harvest.hold()["held"]] == [fdp.iri_of(gone)]
+    assert harvest.run().stats["not modified"] == 10
+    harvest.switch(source_type="dcat_catalog", url=f"{fdp.url}/all.ttl")
+    harvest.run()
+    harvest.release()
+    assert harvest.run().stats["deleted"] == 1
+    assert set(harvest.datasets()) == {fdp.iri_of(one) for one in datasets}
+
+
+def test_each_type_knows_its_own_memory(published: Published) -> None:
+    published.harvest.run()
+    texts = model.Session.query(harvest_model.HarvestObjectExtra.value).filter_by(key="memory")
+    memories = [text for (text,) in texts]
+    assert len(memories) == 3
+    types = (FAIR_DATA_POINT, DCAT_CATALOG, CKAN_PORTAL)
+    fits = [one.name for one in types if all(re.match(one.memory_form, text) for text in memories)]
+    assert fits == [published.harvest.source["source_type"]]
