@@ -49,19 +49,6 @@ def test_a_store_that_vanishes_between_two_steps(
         assert archive.read(name) == changed.contents()
 
 
-def test_the_last_get_stays_among_many_heads(site: Site) -> None:
-    site.update()
-    dataset = datasets(site)[0]
-    downloaded = site.listed()[dataset.name]["most_recent_get_attempt"]
-    for _ in range(6):
-        site.later(hours=1).update()
-    entry = site.listed()[dataset.name]
-    assert entry["most_recent_get_attempt"] == downloaded
-    assert [one["http_method"] for one in entry["attempts"]] == ["HEAD"] * 5
-    head = {key: entry["attempts"][0][key] for key in downloaded}
-    assert entry["most_recent_head_attempt"] == head
-
-
 def test_the_index_files_have_the_fields_of_the_service(site: Site) -> None:
     failing = datasets(site)[0]
     failing.status = 404

@@ -12,12 +12,24 @@ from ckanext.freshness_iati.attempts import (
     ErrorType,
     attempt,
     fetch_error,
+    kept,
     public_headers,
     status_error,
 )
 
 URL = "https://user:hunter2@example.org/file.xml?token=hunter2&v=1"
 SHOWN = "https://***@example.org/file.xml?token=***&v=1"
+
+
+def test_the_last_five_attempts_are_kept_and_the_last_by_each_method() -> None:
+    at = datetime(2026, 11, 21, tzinfo=timezone.utc)
+    get, *heads = (
+        attempt(at - timedelta(hours=hours), method, 200)
+        for hours, method in enumerate(["GET", *["HEAD"] * 7])
+    )
+    assert kept(()) == () and kept((get,)) == (get,)
+    assert kept((get, *heads)) == (get, *heads[:4])
+    assert kept((*heads, get)) == (*heads[:5], get)
 
 
 @pytest.mark.parametrize(
