@@ -20,7 +20,6 @@ from ckan import model
 from sqlalchemy.orm.attributes import set_committed_value
 
 from ..dates import utc
-from .packages import EXTRA
 
 
 def _table(name: str, texts: str, dates: str = "", flags: str = "", numbers: str = "") -> Any:
@@ -95,14 +94,6 @@ def source_configs_sql() -> str:
         WHERE o.package_id = p.id"""
 
 
-_GUID = EXTRA.format(key="'guid'")
-WITHOUT_OBJECTS = f"""
-SELECT p.id, {_GUID} AS guid, p.owner_org FROM package p
-WHERE p.state = 'active' AND {_GUID} LIKE 'catalog=%'
-AND NOT EXISTS (SELECT FROM harvest_object o WHERE o.package_id = p.id)
-ORDER BY p.metadata_created DESC, p.id"""
-"""SQL: the active packages that state a guid of ours and have no harvest objects, the newest first."""
-
 OTHERWISE_ABSENT = f"""
 SELECT p.id FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id
 JOIN freshness_dataset d ON d.package_id = o.package_id JOIN package p ON p.id = d.package_id
@@ -119,32 +110,6 @@ ORGANIZATIONS_OF_SOURCE = """
 SELECT outline->>'id' FROM freshness_harvest_document
 WHERE source_id = :source AND url LIKE 'organization %'"""
 """SQL: the ids of the organizations of ``:source``."""
-
-KEEP_RESOURCE_IDS = """
-UPDATE harvest_object_extra SET harvest_object_id = :id
-WHERE key = :resource_ids AND harvest_object_id IN (
-SELECT id FROM harvest_object WHERE package_id = :package_id)"""
-"""SQL: give the resource ids of ``:package_id`` to the object ``:id``. "Clear history" of a source leaves only
-the current objects and their extras."""
-MOVE_OBJECT = """
-UPDATE harvest_object SET harvest_source_id = :source_id, harvest_job_id = :job_id, report_status = NULL
-WHERE id = :id"""
-"""SQL: give the object ``:id`` to a source and a job, which does not count it."""
-TAKE_PACKAGE_OVER = """
-UPDATE harvest_object SET current = false, package_id = NULL
-WHERE package_id = :package_id AND harvest_source_id <> :source_id
-AND harvest_source_id IN (SELECT id FROM harvest_source WHERE NOT active)"""
-"""SQL: take ``:package_id`` from deleted sources. "Clear" of a source removes every package that any of its
-objects names, current or not. It must not remove a package that another source took over."""
-CLEAR_CURRENT = """
-UPDATE harvest_object SET current = false
-WHERE harvest_source_id = :source_id AND current AND id <> :id
-AND (package_id = :package_id OR guid = :guid)"""
-"""SQL: clear ``current`` of the other objects of the package or the guid."""
-MAKE_CURRENT = """
-UPDATE harvest_object SET current = true, package_id = :package_id, import_finished = :now
-WHERE id = :id"""
-"""SQL: make the object ``:id`` the current one of ``:package_id``."""
 
 
 def config_value(config: str | None, key: str) -> object:

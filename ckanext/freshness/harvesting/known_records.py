@@ -18,8 +18,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
-from ..ckan_adapter.harvest import WITHOUT_OBJECTS
-from ..ckan_adapter.packages import package_extra
+from ..ckan_adapter.packages import EXTRA, package_extra
 from ..model import HarvestDocument
 from ..web.urls import loose_spelling
 from .packages.ckan_actions import organization_id
@@ -209,12 +208,21 @@ def _without_objects(
 ) -> dict[str, KnownRecord]:
     """Return the records of packages that have a guid and no harvest objects; the oldest package counts."""
     found = {}
-    for package_id, guid, owner in model.Session.execute(sa.text(WITHOUT_OBJECTS)):
+    for package_id, guid, owner in model.Session.execute(sa.text(_WITHOUT_OBJECTS)):
         known = _as_known(None, guid, package_id, {}, uri=None, url_of=url_of)
         made = organization_id(source_id, known.catalog_url or known.url)
         if owner in (own_organization, made):
             found[known.url] = known
     return found
+
+
+_GUID = EXTRA.format(key="'guid'")
+_WITHOUT_OBJECTS = f"""
+SELECT p.id, {_GUID} AS guid, p.owner_org FROM package p
+WHERE p.state = 'active' AND {_GUID} LIKE 'catalog=%'
+AND NOT EXISTS (SELECT FROM harvest_object o WHERE o.package_id = p.id)
+ORDER BY p.metadata_created DESC, p.id"""
+"""SQL: the active packages that state a guid of ours and have no harvest objects, the newest first."""
 
 
 def _known(url_of: UrlOf, *conditions: Any) -> dict[str, KnownRecord]:

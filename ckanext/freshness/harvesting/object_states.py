@@ -24,7 +24,7 @@ from ..dates import utc, utc_now
 from ..web.urls import loose_spelling
 from .known_records import RESOURCE_IDS, extras_of
 from .messages import HarvestMessage, Message, MessageCode, to_column
-from .object_writer import PAGED, discard_attempt
+from .object_writer import KEEP_RESOURCE_IDS, PAGED, TAKE_PACKAGE_OVER, discard_attempt
 from .record import spellings, urls_in_guid
 from .sources import our_names
 
@@ -195,14 +195,14 @@ def make_current(item: PendingObject, package_id: str, *, is_new: bool = False) 
     :returns: False if the object is gone, because its source was cleared. The package must not be written
         then: no source would own it, and the next job would create it again.
     """
-    statements = [_DEFER, harvest.MAKE_CURRENT]
+    statements = [_DEFER, _MAKE_CURRENT]
     if not is_new:
         statements = [
             _DEFER,
-            harvest.KEEP_RESOURCE_IDS,
-            harvest.TAKE_PACKAGE_OVER,
-            harvest.CLEAR_CURRENT,
-            harvest.MAKE_CURRENT,
+            KEEP_RESOURCE_IDS,
+            TAKE_PACKAGE_OVER,
+            _CLEAR_CURRENT,
+            _MAKE_CURRENT,
         ]
     # The count is that of the last statement.
     made = model.Session.execute(
@@ -221,6 +221,15 @@ def make_current(item: PendingObject, package_id: str, *, is_new: bool = False) 
 
 # These statements are sent together, in one round trip for each package.
 _DEFER = "SET CONSTRAINTS ALL DEFERRED"
+_CLEAR_CURRENT = """
+UPDATE harvest_object SET current = false
+WHERE harvest_source_id = :source_id AND current AND id <> :id
+AND (package_id = :package_id OR guid = :guid)"""
+"""SQL: clear ``current`` of the other objects of the package or the guid."""
+_MAKE_CURRENT = """
+UPDATE harvest_object SET current = true, package_id = :package_id, import_finished = :now
+WHERE id = :id"""
+"""SQL: make the object ``:id`` the current one of ``:package_id``."""
 
 
 def retire(item: PendingObject) -> None:

@@ -292,7 +292,23 @@ def inherit(records: Iterable[KnownRecord], source_id: str, job_id: str) -> None
     indexing.mark(packages)
 
 
-_INHERIT = ";".join([harvest.KEEP_RESOURCE_IDS, harvest.MOVE_OBJECT, harvest.TAKE_PACKAGE_OVER])
+KEEP_RESOURCE_IDS = """
+UPDATE harvest_object_extra SET harvest_object_id = :id
+WHERE key = :resource_ids AND harvest_object_id IN (
+SELECT id FROM harvest_object WHERE package_id = :package_id)"""
+"""SQL: give the resource ids of ``:package_id`` to the object ``:id``. "Clear history" of a source leaves only
+the current objects and their extras."""
+_MOVE_OBJECT = """
+UPDATE harvest_object SET harvest_source_id = :source_id, harvest_job_id = :job_id, report_status = NULL
+WHERE id = :id"""
+"""SQL: give the object ``:id`` to a source and a job, which does not count it."""
+TAKE_PACKAGE_OVER = """
+UPDATE harvest_object SET current = false, package_id = NULL
+WHERE package_id = :package_id AND harvest_source_id <> :source_id
+AND harvest_source_id IN (SELECT id FROM harvest_source WHERE NOT active)"""
+"""SQL: take ``:package_id`` from deleted sources. "Clear" of a source removes every package that any of its
+objects names, current or not. It must not remove a package that another source took over."""
+_INHERIT = ";".join([KEEP_RESOURCE_IDS, _MOVE_OBJECT, TAKE_PACKAGE_OVER])
 
 
 def discard_attempt(job_id: str) -> None:
