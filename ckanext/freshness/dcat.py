@@ -28,8 +28,8 @@ from .aging.vocabularies import term_lists
 from .ckan_adapter.core import NAMES, munge_tag, scheming_schema, unified_resource_format
 from .dates import iso_date
 from .harvesting.legal_values import EMPTY, json_list, json_text, split_keywords, stored
+from .harvesting.rdf.parsing import OWN_PROFILE
 from .harvesting.rdf.record_graph import label_of
-from .harvesting.rdf.source_type import OWN_PROFILE
 from .harvesting.record import is_web_url
 
 _DPV = Namespace("https://w3id.org/dpv#")

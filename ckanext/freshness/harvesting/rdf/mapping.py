@@ -25,9 +25,8 @@ from ...ckan_adapter.core import scheming_schema
 from ..legal_values import BIGGEST_INTEGER, EMPTY, clean_all, json_list
 from ..record import Record, resource_order
 from ..source_client import unexpected
-from .parsing import DCAT, HEALTHDCATAP, LOCN, VCARD, DocumentError, present_url
+from .parsing import DCAT, HEALTHDCATAP, LOCN, OWN_PROFILE, VCARD, DocumentError, present_url
 from .record_graph import descriptions, is_made_by_server, is_profile_of_server, label_of
-from .source_type import OWN_PROFILE
 
 log = logging.getLogger(__name__)
 

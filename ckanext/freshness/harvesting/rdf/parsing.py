@@ -34,6 +34,9 @@ LDP = Namespace("http://www.w3.org/ns/ldp#")
 LOCN = Namespace("http://www.w3.org/ns/locn#")
 VCARD = Namespace("http://www.w3.org/2006/vcard/ns#")
 
+OWN_PROFILE = "freshness"
+"""The name of our profile of ckanext-dcat, which is the last in every chain."""
+
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 
 ACCEPT = "text/turtle, application/rdf+xml;q=0.8, application/ld+json;q=0.7"

@@ -21,8 +21,6 @@ MAPPING_VERSION = 5
 
 SITE_PROFILES = "ckanext.dcat.rdf.profiles"
 """ckanext-dcat's option for the profiles of a site."""
-OWN_PROFILE = "freshness"
-"""The name of our profile, which is the last in every chain."""
 
 _LANGUAGE = re.compile(r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
 
