@@ -62,7 +62,7 @@ class CatalogueCrawl:
         self._end = CrawlEnd(Containers(root=source_url, has_own_documents=False))
         self._containers = self._end.containers
         self._found = FoundDatasets(reader, options.mapper, known, options.max_records)
-        self._lists = CatalogueLists(reader, self._end, known, self._found, options.max_records)
+        self._lists = CatalogueLists(reader, self._end, known, self._found)
         self._missing_since: dict[str, str] = json.loads(
             reader.memory.recall(MISSING, MISSING) or "{}"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rdflib import Graph
 from rdflib.term import Node
@@ -76,33 +76,27 @@ class FoundDataset:
         return before.page != self.page and before.description.digest != self.description.digest
 
 
+@dataclass(slots=True)
 class FoundDatasets:
-    """The datasets that the pages of a catalogue describe, each as the page that says most of it.
+    """The datasets that the pages of a catalogue describe, each as the page that says most of it."""
 
-    :ivar described: by identity
-    :ivar contested: by identity that several datasets have: the list that has one of them
-    :ivar undescribed: by identity of a dataset that a page only names: the list that has it
-    """
-
-    def __init__(
-        self, reader: DocumentReader, mapper: Mapper, known: CurrentRecords, most: int
-    ) -> None:
-        """
-        :param known: the current records of the source.
-        :param most: the most datasets that are kept.
-        """
-        self._reader = reader
-        self._mapper = mapper
-        self._known = known
-        self._most = most
-        self.described: dict[str, FoundDataset] = {}
-        self.contested: dict[str, str] = {}
-        self.undescribed: dict[str, str] = {}
-        self._shared: dict[str, tuple[str, str]] = {}
-        """By IRI that several datasets seem to share: the list that has it, and which they are, for people."""
-        self._page: FetchedDocument | None = None
-        self._nodes: dict[str, list[Node]] = {}
-        """The nodes of the datasets of this page."""
+    reader: DocumentReader
+    mapper: Mapper
+    known: CurrentRecords
+    """The current records of the source."""
+    most: int
+    """The most datasets that are kept."""
+    described: dict[str, FoundDataset] = field(default_factory=dict)
+    """By identity."""
+    contested: dict[str, str] = field(default_factory=dict)
+    """By identity that several datasets have: the list that has one of them."""
+    undescribed: dict[str, str] = field(default_factory=dict)
+    """By identity of a dataset that a page only names: the list that has it."""
+    _shared: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By IRI that several datasets seem to share: the list that has it, and which they are, for people."""
+    _page: FetchedDocument | None = None
+    _nodes: dict[str, list[Node]] = field(default_factory=dict)
+    """The nodes of the datasets of this page."""
 
     async def take(
         self, url: str, page: FetchedDocument, number: int, outline: CatalogueOutline
@@ -114,7 +108,7 @@ class FoundDatasets:
         """
         for identity, description in outline.records.items():
             before = self.described.get(identity)
-            if before is None and len(self.described) >= self._most:
+            if before is None and len(self.described) >= self.most:
                 return False
             found = FoundDataset(before.url if before else url, page.url, number, description)
             if before is not None and found.is_another_than(before, url):
@@ -122,7 +116,7 @@ class FoundDatasets:
             elif before is not None and found.is_apart_from(before):
                 self._shared[identity] = url, f"one on {before.page}, one on {found.page}"
             if before is None or before.description.size < description.size:
-                known = self._known.at(identity)
+                known = self.known.at(identity)
                 # There may be many: a known dataset shares the text of its identity.
                 self.described[identity if known is None else known.url] = found
                 await self._map(identity, found, page)
@@ -138,8 +132,8 @@ class FoundDatasets:
 
     async def _map(self, identity: str, found: FoundDataset, page: FetchedDocument) -> None:
         """Map a dataset, unless it is unchanged."""
-        found.memory = self._reader.hash(found.description.digest)
-        known = self._known.at(identity)
+        found.memory = self.reader.hash(found.description.digest)
+        known = self.known.at(identity)
         if (
             known is not None
             and known.content_hash is not None
@@ -159,7 +153,7 @@ class FoundDatasets:
         found.contents = zlib.compress(record.as_json().encode("utf-8", "surrogatepass"))
         title = str(record.fields.get("title", ""))
         names = found.description.others[:1]
-        found.memory = " ".join([found.memory, *map(self._reader.hash, [title, *names])])
+        found.memory = " ".join([found.memory, *map(self.reader.hash, [title, *names])])
         found.name_in_dcat = munge_title_to_name(title) if found.description.is_blank else ""
 
     def _record(
@@ -170,7 +164,7 @@ class FoundDatasets:
         node = self._nodes[identity][0]
         found.named = named_distributions(graph, node) or ()
         own = record_graph(graph, node, distributions_of(graph, node))
-        return mapped(self._mapper, own, node)
+        return mapped(self.mapper, own, node)
 
     def contents(self, found: FoundDataset, known: KnownRecord | None) -> Record | None:
         """Return a dataset's contents; None if it is unchanged.
@@ -181,7 +175,7 @@ class FoundDatasets:
             return None
         record = Record.from_json(zlib.decompress(found.contents).decode())
         if known is not None and found.named:
-            before = self._known.resources_of(known, found.named)
+            before = self.known.resources_of(known, found.named)
             spelled = set(map(loose_spelling, found.named))
             kept = [one for one in before if loose_spelling(one.get("uri", "")) in spelled]
             record.resources = sorted([*record.resources, *kept], key=resource_order)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from rdflib import Graph
 
 from ..listings import ListFacts
@@ -25,44 +27,35 @@ MOST_CATALOGS = 1000
 _ELSEWHERE = "dcat:Catalog on another host"
 
 
+@dataclass(slots=True)
 class CatalogueLists:
-    """The lists of one crawl. Their datasets go to :class:`.datasets.FoundDatasets`."""
+    """The lists of one crawl."""
 
-    def __init__(
-        self,
-        reader: DocumentReader,
-        end: CrawlEnd,
-        known: CurrentRecords,
-        found: FoundDatasets,
-        most: int,
-    ) -> None:
-        """
-        :param end: gets what could not be read.
-        :param known: the current records of the source.
-        :param most: the most datasets that are read.
-        """
-        self._reader = reader
-        self._end = end
-        self._known = known
-        self._found = found
-        self._most = most
-        self.facts: dict[str, ListFacts] = {}
-        self._elsewhere: set[str] = set()
-        """Catalogs whose hosts may not be requested."""
-        self._listed: dict[str, int] = {}
-        """A hash of the identities in each list, as last read."""
+    reader: DocumentReader
+    end: CrawlEnd
+    """Gets what could not be read."""
+    known: CurrentRecords
+    """The current records of the source."""
+    found: FoundDatasets
+    """Gets the datasets of the lists."""
+    facts: dict[str, ListFacts] = field(default_factory=dict)
+    """By URL of each list that was read."""
+    _elsewhere: set[str] = field(default_factory=set)
+    """Catalogs whose hosts may not be requested."""
+    _listed: dict[str, int] = field(default_factory=dict)
+    """A hash of the identities in each list, as last read."""
 
     @property
     def met(self) -> set[str]:
         """All catalogs that were requested."""
-        return {*self.facts, *self._end.containers.unreadable}
+        return {*self.facts, *self.end.containers.unreadable}
 
     async def read(self) -> None:
         """Read all lists.
 
         If the pages of a list do not fit each other, because it changed meanwhile, they are read once more.
         """
-        waiting = [self._end.containers.root]
+        waiting = [self.end.containers.root]
         while waiting:
             url = waiting.pop(0)
             self.facts[url] = ListFacts()
@@ -73,7 +66,7 @@ class CatalogueLists:
                         below |= await self._read_pages(url, 1)
             except UnreadableDocument as failure:
                 del self.facts[url]
-                self._end.mark_unreadable(url, failure.reason, reported=failure.reported)
+                self.end.mark_unreadable(url, failure.reason, reported=failure.reported)
                 continue
             new = below - self.met - set(waiting)
             if len(self.facts) + len(waiting) + len(new) > MOST_CATALOGS:
@@ -110,9 +103,9 @@ class CatalogueLists:
         :raises UnreadableDocument: its first page cannot be read.
         """
         facts = self.facts[url]
-        self._found.forget_page()
-        most = MOST_PAGES + len(self._known)
-        reading: ListReading[CatalogueOutline] = ListReading(self._reader, url, most)
+        self.found.forget_page()
+        most = MOST_PAGES + len(self.known)
+        reading: ListReading[CatalogueOutline] = ListReading(self.reader, url, most)
         named: set[str] = set()
         filled: set[str] = set()
         is_full, listed = False, 0
@@ -124,44 +117,44 @@ class CatalogueLists:
             named.update(outline.catalogs)
             filled.update(outline.filled)
             listed ^= hash(frozenset(outline.members.identities))
-            is_full = not await self._found.take(url, page, number, outline)
+            is_full = not await self.found.take(url, page, number, outline)
             if is_full:
                 break
         reading.note(facts)
         if is_full:
-            facts.misfit = f"the source lists more than max_records ({self._most}) datasets"
+            facts.misfit = f"the source lists more than max_records ({self.found.most}) datasets"
         self._listed[url] = listed
         facts.is_lost = not facts.has_list and self._had_records(url)
         below = {one.partition("#")[0] for one in named - filled}
-        elsewhere = {one for one in below if not self._reader.reach.may_visit(one)}
+        elsewhere = {one for one in below if not self.reader.reach.may_visit(one)}
         self._elsewhere |= elsewhere
         return below - elsewhere
 
     def _had_records(self, url: str) -> bool:
-        return any(record.catalog_url in (url, None) or record.foreign for record in self._known)
+        return any(record.catalog_url in (url, None) or record.foreign for record in self.known)
 
     def prove(self, *, is_missing: bool) -> None:
         """Mark the lists as unproved that do not prove that a record is absent.
 
         :param is_missing: a current record is in no list.
         """
-        memory = self._reader.memory
+        memory = self.reader.memory
         for url in sorted(self._elsewhere):
             if is_missing and memory.recall(url, _ELSEWHERE) is None:
                 words = 'it is listed, but its host may not be requested: add it to "allowed_hosts"'
-                self._end.mark_unreadable(url, words)
+                self.end.mark_unreadable(url, words)
             else:
                 # Records that are missing later are not there: the source does without this catalog.
                 memory.remember(url, _ELSEWHERE, '""')
-                self._end.skip(_ELSEWHERE, url)
+                self.end.skip(_ELSEWHERE, url)
         for url, facts in sorted(self.facts.items()):
-            facts.listed = facts.there = len(self._found.described)
+            facts.listed = facts.there = len(self.found.described)
             if facts.unusable:
-                self._end.skip("dcat:Dataset without URL and identifier", url, facts.unusable)
+                self.end.skip("dcat:Dataset without URL and identifier", url, facts.unusable)
             if facts.misfit:
-                facts.misfit += self._found.sharers(url)
+                facts.misfit += self.found.sharers(url)
         # One of several datasets with one identifier may be the missing one.
-        for url in self._found.contested.values():
+        for url in self.found.contested.values():
             if url in self.facts:
                 self.facts[url].unusable += 1
-        mark_lists(memory, self._end, self.facts, is_missing=is_missing)
+        mark_lists(memory, self.end, self.facts, is_missing=is_missing)
