@@ -29,7 +29,14 @@ from . import second_look
 from .address_guard import EVERYWHERE, Guard
 from .errors import FailureReason, Fault
 from .exchange import Exchange, Hop, Limits
-from .faults import MAX_HEADER_BYTES, NETWORK_FAULTS, TRUNCATED, NameFault, fault_of
+from .faults import (
+    MAX_HEADER_BYTES,
+    NETWORK_FAULTS,
+    PROXY_AWAY,
+    TRUNCATED,
+    NameFault,
+    fault_of,
+)
 from .urls import Target
 
 # Names
@@ -178,26 +185,6 @@ class GuardedResolver(AbstractResolver):
         """Keep the names: they outlive the connector."""
 
 
-class ProxyResolver(GuardedResolver):
-    """The resolver behind a proxy: aiohttp looks up only the proxy, which may be inside of the network."""
-
-    def __init__(self, names: Names) -> None:
-        super().__init__(names, EVERYWHERE)
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """Return the addresses of the proxy.
-
-        :raises NameFault: it has none, which says nothing of the server that is asked
-        """
-        try:
-            return await super().resolve(host, port, family)
-        except NameFault as fault:
-            words = f"could not be asked through the proxy: the proxy {fault.words}"
-            raise NameFault(FailureReason.PROXY, host, words) from fault
-
-
 # Exchanges
 
 _DRAINED = 16 * 1024
@@ -342,7 +329,8 @@ class Connections:
         self._session = aiohttp.ClientSession(
             connector=_Connector(
                 ssl=trusting(ca_bundle) if ca_bundle is not None else True,
-                resolver=ProxyResolver(names) if proxy else GuardedResolver(names, guard),
+                # Behind a proxy, all connections go to the proxy, which may be inside of the network.
+                resolver=GuardedResolver(names, EVERYWHERE if proxy else guard),
                 use_dns_cache=False,
                 socket_factory=None if proxy else guard.socket,
                 # Hosts limit the connections: waiting for one must not count as time of the request.
@@ -391,20 +379,20 @@ class Connections:
                 max_headers=self._most_fields,
             )
         except NETWORK_FAULTS as error:
-            fault = fault_of(error, hop.limits)
-            if fault.reason is FailureReason.CONNECT_TIMEOUT and await self._proxy_is_deaf(hop):
-                words = "could not be asked through the proxy: it takes no connection in time"
-                fault = Fault(FailureReason.PROXY, words)
-            raise fault from error
+            if self._proxy is not None and await self._is_away(self._proxy, error, hop.limits):
+                raise Fault(FailureReason.PROXY, PROXY_AWAY) from error
+            raise fault_of(error, hop.limits) from error
         return _HttpExchange(response, hop.limits)
 
-    async def _proxy_is_deaf(self, hop: Hop) -> bool:
-        """Decide whether it is the proxy that takes no connection, and not the server behind it."""
-        if self._proxy is None:
+    async def _is_away(self, proxy: URL, error: BaseException, limits: Limits) -> bool:
+        """Decide whether it is the proxy that has no address or takes no connection, and not a server."""
+        if isinstance(error, aiohttp.ClientConnectorDNSError):
+            return True
+        if not isinstance(error, aiohttp.ConnectionTimeoutError):
             return False
         try:
-            connecting = asyncio.open_connection(self._proxy.host, self._proxy.port)
-            _, writer = await asyncio.wait_for(connecting, hop.limits.connect)
+            connecting = asyncio.open_connection(proxy.host, proxy.port)
+            _, writer = await asyncio.wait_for(connecting, limits.connect)
         except (OSError, asyncio.TimeoutError):
             return True
         writer.close()

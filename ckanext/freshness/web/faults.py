@@ -37,6 +37,7 @@ NETWORK_FAULTS = (
 BROKE_OFF = "broke the connection off"
 NO_ANSWER = "closed the connection without an answer"
 TRUNCATED = "ended before the body was complete"
+PROXY_AWAY = "could not be asked through the proxy: it cannot be reached"
 
 _ERRNO: dict[int | None, tuple[FailureReason, str]] = {
     errno.ECONNREFUSED: (FailureReason.CONNECTION_REFUSED, "refused the connection"),
@@ -91,8 +92,8 @@ def fault_of(error: BaseException, limits: Limits, *, answered: bool = False) ->
         return Fault(reasons.READ_TIMEOUT, f"{did} {limits.read:g} s (read timeout)")
     if isinstance(error, (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError)):
         status = getattr(error, "status", None)
-        what = f"it answered {status}" if status else "it cannot be reached"
-        return Fault(reasons.PROXY, f"could not be asked through the proxy: {what}")
+        refused = f"could not be asked through the proxy: it answered {status}"
+        return Fault(reasons.PROXY, refused if status else PROXY_AWAY)
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return _certificate(error.certificate_error)
     if isinstance(error, ssl.SSLCertVerificationError):

@@ -141,23 +141,16 @@ def test_a_proxy_that_refuses_a_tunnel(proxy: tuple[Proxy, ClientSettings], stat
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-@pytest.mark.parametrize(
-    ("host", "words"),
-    [
-        ("nowhere.internal", "the proxy has a host name that does not exist"),
-        ("proxy.internal", "it takes no connection in time"),
-        ("127.0.0.1", "it takes no connection in time"),
-    ],
-)
-def test_a_proxy_that_is_away_says_nothing_of_servers(scheme: str, host: str, words: str) -> None:
+@pytest.mark.parametrize("host", ["nowhere.internal", "proxy.internal", "127.0.0.1"])
+def test_a_proxy_that_is_away_says_nothing_of_servers(scheme: str, host: str) -> None:
+    """It has no address, or takes no connection."""
     names = {**PUBLIC, "proxy.internal": ["127.0.0.1"]}
     with deaf_port() as port:
         settings = replace(SETTINGS, guard=Guard(), proxy=f"http://user:geheim@{host}:{port}")
-        error = failure(
-            f"{scheme}://data.example/x", settings=settings, names=names, connect=0.1, attempts=1
-        )
+        url = f"{scheme}://data.example/x"
+        error = failure(url, settings=settings, names=names, connect=0.1, attempts=1)
     assert error.reason is FailureReason.PROXY
-    assert f"could not be asked through the proxy: {words}" in str(error)
+    assert "could not be asked through the proxy: it cannot be reached" in str(error)
     assert "geheim" not in str(error)
 
 
