@@ -137,7 +137,7 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
             reason=reason,
             held=[
                 {
-                    **earlier.get(absent.known.guid, _found(absent)),
+                    **earlier.get(absent.known.guid, as_plain(absent)),
                     "answered": absent.known.guid in brake.answered,
                     "released": releases.get(absent.known.guid),
                 }
@@ -150,7 +150,8 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
     model.Session.flush()
 
 
-def _found(absent: AbsentRecord) -> dict[str, Any]:
+def as_plain(absent: AbsentRecord) -> dict[str, Any]:
+    """Return a record that is absent, and why it is deleted or kept, as plain data."""
     return {
         "guid": absent.known.guid,
         "url": absent.known.url,

@@ -50,10 +50,10 @@ def nothing_found(found: Survey) -> HarvestMessage | None:
     failures = len(found.crawled.errors) + found.record_errors
     if found.current or failures or sum(found.counts.values()):
         return None
-    others = [f"{one['count']} x {one['kind']}" for one in not_harvested(found)]
-    if others:
-        count = sum(one["count"] for one in not_harvested(found))
-        return HarvestMessage(MessageCode.NOTHING_USABLE, {"count": count}, ", ".join(others))
+    if others := not_harvested(found):
+        count = sum(one["count"] for one in others)
+        kinds = ", ".join(f"{one['count']} x {one['kind']}" for one in others)
+        return HarvestMessage(MessageCode.NOTHING_USABLE, {"count": count}, kinds)
     if count := len(found.crawled.containers.catalogs):
         return HarvestMessage(MessageCode.EMPTY_CATALOGS, {"count": count})
     return HarvestMessage(MessageCode.LISTS_NOTHING)

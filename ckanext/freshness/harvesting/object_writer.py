@@ -21,7 +21,7 @@ from ..status import indexing
 from .known_records import RESOURCE_IDS
 from .legal_values import json_text
 from .messages import Message, to_column
-from .record import KnownRecord
+from .record import KnownRecord, Refusal
 from .strategy import AbsentRecord, RecordClass
 from .survey import RecordChange
 
@@ -79,19 +79,14 @@ class ObjectWriter:
                 self.unchanged_warnings.append(
                     {"url": change.url, "guid": change.guid, "messages": warnings}
                 )
-            if known and known.object_id and sighting:
-                if known.incomplete_since != change.incomplete_since:
-                    since = change.incomplete_since
-                    self._current_extras.append(
-                        (known.object_id, "incomplete_since", since.isoformat() if since else None)
-                    )
-                if known.memory != sighting.memory:
-                    self._current_extras.append((known.object_id, "memory", sighting.memory))
+            if known and sighting:
+                since = change.incomplete_since
+                self._remember(known, incomplete_since=since, memory=sighting.memory)
             return
 
-        if change.is_approved and known and known.object_id:
+        if change.is_approved and known:
             # The release holds until the record is deleted, or listed again.
-            self._current_extras.append((known.object_id, "approved", "true"))
+            self._remember(known, approved=True)
         owner = known or change.adopted
         extras = {
             "dataset_url": change.url if change.catalog_url else None,
@@ -132,25 +127,26 @@ class ObjectWriter:
 
     def kept(self, absent: AbsentRecord) -> None:
         known = absent.known
-        if known.object_id and absent.refusal != known.refusal:
-            refusal = str(absent.refusal) if absent.refusal else None
-            self._current_extras.append((known.object_id, "refusal", refusal))
-        if known.object_id and absent.absent_since != known.absent_since:
-            since = absent.absent_since.isoformat() if absent.absent_since else None
-            self._current_extras.append((known.object_id, "absent_since", since))
-        if known.object_id and absent.listed_as and absent.listed_as != known.subject:
+        self._remember(
+            known,
+            refusal=absent.refusal,
+            absent_since=absent.absent_since,
             # The next job must know that this URL means the record, even if it cannot be read then, either.
-            self._current_extras.append((known.object_id, "subject", absent.listed_as))
+            subject=absent.listed_as or known.subject,
+        )
 
     def held(self, absent: AbsentRecord) -> None:
         # The next job must know the same of it.
         self.kept(absent)
 
     def answered(self, known: KnownRecord) -> None:
-        if known.object_id:
-            self._current_extras += [
-                (known.object_id, key, None) for key in ("refusal", "absent_since", "approved")
-            ]
+        self._remember(known, refusal=None, absent_since=None, approved=False)
+
+    def _remember(self, known: KnownRecord, **now: Refusal | datetime | str | bool | None) -> None:
+        """Note what the next job must know of a current record: the attributes that have other values now."""
+        for key, value in now.items():
+            if known.object_id and value != getattr(known, key):
+                self._current_extras.append((known.object_id, key, _as_text(value)))
 
     def finish(self) -> None:
         """Write the remaining objects and commit them, then change current objects without a commit."""
@@ -252,6 +248,13 @@ def _insert(table: Any, rows: list[dict[str, Any]]) -> None:
 
 def _extra_row(object_id: str, key: str, value: str) -> dict[str, str]:
     return {"id": str(uuid.uuid4()), "harvest_object_id": object_id, "key": key, "value": value}
+
+
+def _as_text(value: Refusal | datetime | str | bool | None) -> str | None:
+    """Return the text of an extra, as :mod:`.known_records` reads it; None for an extra to remove."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return None if value in (None, False) else str(value)
 
 
 def set_extras(rows: Iterable[tuple[str, str, str | None]]) -> None:

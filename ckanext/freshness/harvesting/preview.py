@@ -131,21 +131,8 @@ class Preview:
         }
 
 
-def _entry(url: str, guid: str, reason: Message, owner: KnownRecord | None = None) -> PreviewEntry:
-    """Return an entry.
-
-    :param owner: the current or adopted record whose dataset it is
-    """
-    entry = PreviewEntry(url, guid, str(reason), code_of(reason))
-    if owner is not None:
-        entry.package_id = owner.package_id
-    return entry
-
-
 def _absent(absent: AbsentRecord) -> PreviewEntry:
-    entry = _entry(absent.known.url, absent.known.guid, absent.reason, absent.known)
-    entry.own_url = absent.own_url.value if absent.own_url else None
-    return entry
+    return PreviewEntry(**holds.as_plain(absent))
 
 
 def source_type_of(source: Any) -> SourceType:
@@ -224,7 +211,9 @@ class _Lists:
 
     def change(self, change: RecordChange) -> None:
         owner = change.known or change.adopted
-        entry = _entry(change.url, change.guid, change.reason, owner)
+        reason = change.reason
+        entry = PreviewEntry(change.url, change.guid, str(reason), code_of(reason))
+        entry.package_id = owner.package_id if owner is not None else None
         if change.sighting is not None and change.sighting.contents is not None:
             now = change.sighting.contents
             entry.title = str(now.fields.get("title") or "") or None
@@ -239,7 +228,7 @@ class _Lists:
         self._preview.changes[change.kind].append(entry)
 
     def failed(self, url: str, guid: str, error: Message) -> None:
-        self._preview.failed.append(_entry(url, guid, error))
+        self._preview.failed.append(PreviewEntry(url, guid, str(error), code_of(error)))
 
     def kept(self, absent: AbsentRecord) -> None:
         is_absent = absent.reason.code in (MessageCode.ABSENT, MessageCode.KEPT)
