@@ -180,7 +180,7 @@ def _withdraw(context: dict[str, Any], package_id: str, date: str | None) -> Non
     # If the dataset had lost its review_date before, that was no edit, and no hook has judged it.
     user = context.get("user") or None
     changed = update_packages([package_id], Occasion(utc_now(), TransitionCause.EDIT, writer=user))
-    marks = indexing.mark([dataset.package_id for dataset in changed]) if changed else {}
+    marks = indexing.mark([dataset.package_id for dataset in changed])
     model.Session.commit()
     indexing.index(marks)
 

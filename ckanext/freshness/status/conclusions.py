@@ -147,7 +147,7 @@ def assess_and_commit(
     if ids:
         updated = update_packages(ids, Occasion(now, TransitionCause.CHECK, run_id), found)
         changed.update(dataset.package_id for dataset in updated)
-    marks = indexing.mark(sorted(changed)) if changed else {}
+    marks = indexing.mark(sorted(changed))
     model.Session.commit()
     return marks
 

@@ -153,6 +153,8 @@ def solr_away_in_words(error: object) -> str:
 
 def mark(ids: Sequence[str]) -> dict[str, datetime]:
     """Mark datasets as not indexed, in the transaction that writes them; return the marks by id."""
+    if not ids:
+        return {}
     rows = model.Session.execute(
         sa.text(
             "INSERT INTO freshness_unindexed (package_id, since) "

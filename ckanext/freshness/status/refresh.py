@@ -107,7 +107,7 @@ def refresh(
         batch = ids[start : start + BATCH]
         due = _claimed(batch, now)
         changed = update_packages(due, Occasion(now, TransitionCause.RECOMPUTE, run_id))
-        marks = indexing.mark([dataset.package_id for dataset in changed]) if changed else {}
+        marks = indexing.mark([dataset.package_id for dataset in changed])
         model.Session.commit()
         result.failures += indexing.index(marks)
         result.datasets += len(batch)
