@@ -18,7 +18,7 @@ from rdflib import RDF, URIRef
 from ckanext.freshness.harvesting.strategy import BrakeLimits, RecordClass
 from ckanext.freshness.tests.harvesting.conftest import add_source, stored, sysadmin
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
-from ckanext.freshness.tests.harvesting.fdp.crawling import NOW
+from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, unchanged
 from ckanext.freshness.tests.servers.base import Answer, Exchange
 from ckanext.freshness.tests.servers.catalogue import DCAT, MEDIA_TYPES, CatalogueServer
 from ckanext.freshness.tests.servers.faults import Body, Cut, Fault, Raw, Status, Truncate, written
@@ -27,7 +27,7 @@ COUNT = 12
 LAST = "008"
 """The dataset in which the document ends: it has its title and type, and no distribution."""
 TYPE = f">{RDF.type.n3()}"
-CHANGED, UNCHANGED = RecordClass.CHANGED, RecordClass.UNCHANGED
+CHANGED, DELETED, UNCHANGED = RecordClass.CHANGED, RecordClass.DELETED, RecordClass.UNCHANGED
 
 
 @pytest.fixture
@@ -254,39 +254,34 @@ MISSING: dict[str, Callable[[CatalogueServer, str], None]] = {
 }
 
 
-@pytest.mark.usefixtures("clean_site")
 @pytest.mark.parametrize("name", MISSING)
 def test_a_record_that_is_missing_for_days_delays_no_other(
     server: CatalogueServer, name: str
 ) -> None:
     """It may be the place at which the document is cut, but only for so long."""
-    harvest = add_source(server.source_url, source_type="dcat_catalog")
-    harvest.run()
+    site = CatalogueSite(server)
+    site.job()
     MISSING[name](server, "011")
     lose(server)
-    assert harvest.run().stats["updated"] == 0
-    harvest.wait_a_day()
-    assert harvest.run().stats["updated"] == 1
+    assert site.job().of(CHANGED) == set()
+    assert site.job(NOW + DAY).of(CHANGED) == {server.iri("000")}
     for number in (1, 2):
         server.entries[number] = dataclasses.replace(server.entries[number], files=())
-        assert harvest.run().stats["updated"] == 1
-    assert server.iri("011") in harvest.datasets()
+        assert site.job(NOW + DAY).of(CHANGED) == {server.iri(f"00{number}")}
+    assert server.iri("011") in site.packages
 
 
-@pytest.mark.usefixtures("clean_site")
 def test_the_end_of_a_cut_document_moves_on(server: CatalogueServer) -> None:
     """The dataset in which it is cut now was missing for days: it loses nothing at once."""
-    harvest = add_source(server.source_url, source_type="dcat_catalog", on_absence="keep")
-    harvest.run()
+    site = CatalogueSite(server, brake=BrakeLimits(deletes=False))
+    site.job()
     whole = server.unlisted = server.entries
     server.entries = whole[:5]
-    harvest.run()
-    harvest.wait_a_day()
-    harvest.run()
+    site.job()
+    site.job(NOW + DAY)
     server.entries = [*whole[:5], dataclasses.replace(whole[5], files=())]
-    assert harvest.run().stats["updated"] == 0
-    harvest.wait_a_day()
-    assert harvest.run().stats["updated"] == 1
+    assert site.job(NOW + DAY).of(CHANGED) == set()
+    assert site.job(NOW + 2 * DAY).of(CHANGED) == {server.iri("005")}
 
 
 @pytest.mark.usefixtures("clean_site")
@@ -313,22 +308,20 @@ def test_a_catalogue_is_whole_cut_and_whole_again(server: CatalogueServer) -> No
     assert harvest.run().stats["updated"] == 0
 
 
-@pytest.mark.usefixtures("clean_site")
 def test_a_catalogue_that_stays_cut(server: CatalogueServer) -> None:
     """An editor approves the deletions. The dataset in which it is cut changes a day later."""
-    harvest = add_source(server.source_url, source_type="dcat_catalog")
-    harvest.run()
+    site = CatalogueSite(server)
+    site.job()
     last = server.entries.index(next(one for one in server.entries if one.key == LAST))
     server.unlisted, server.entries = server.entries[last + 1 :], server.entries[: last + 1]
     server.entries[last] = dataclasses.replace(server.entries[last], files=())
-    harvest.run()
-    harvest.release()
-    job = harvest.run()
-    assert (job.stats["deleted"], job.stats["updated"]) == (COUNT - last - 1, 0)
-    harvest.wait_a_day()
-    assert harvest.run().stats["updated"] == 1
-    assert harvest.datasets()[server.iri(LAST)]["resources"] == []
-    assert harvest.run().stats["not modified"] == last + 1
+    site.job()
+    site.release()
+    job = site.job()
+    assert (len(job.of(DELETED)), job.of(CHANGED)) == (COUNT - last - 1, set())
+    assert site.job(NOW + DAY).of(CHANGED) == {server.iri(LAST)}
+    assert site.packages[server.iri(LAST)].resources == []
+    unchanged(site)
 
 
 @pytest.mark.usefixtures("clean_site")
