@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping, Set
 from datetime import datetime
 from typing import Any
 
@@ -45,9 +46,12 @@ def decisions(hold: Any | None) -> Decisions:
     records = hold.held if hold is not None else ()
     guids = frozenset(record["guid"] for record in records)
     answered = frozenset(record["guid"] for record in records if record.get("answered"))
-    present = ReadOutcome.PRESENT.value
-    unanswered = frozenset(one["guid"] for one in records if one.get("own_url") != present)
-    return Decisions(released, guids - released, answered - released, unanswered & released)
+    return Decisions(released, guids - released, answered - released, released - _present(records))
+
+
+def _present(records: Iterable[Mapping[str, Any]]) -> Set[str]:
+    """Return the guids of the records in a held list whose own URLs had answered with them."""
+    return {one["guid"] for one in records if one["own_url"] == ReadOutcome.PRESENT.value}
 
 
 def decisions_for_job(source_id: str) -> Decisions:
@@ -98,7 +102,8 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
 
     A release is used up when it is applied. Until a job can tell whether a released record is gone, the
     record stays released. If an editor released the list while this job was already reading the source, the
-    release counts for the next job, provided that this job holds the same list.
+    release counts for the next job, provided that this job holds the same list, and that no record of it has
+    begun to answer with itself.
 
     What an earlier job found about a record stays if this job could not tell whether the record is gone. If it
     could tell of none, the list stays that of the earlier job.
@@ -106,28 +111,29 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
     :param brake: None if the job holds nothing.
     :param now: when the job began to read the source.
     """
-    held = {absent.known.guid for absent in brake.held} if brake else set()
+    held = {absent.known.guid: as_plain(absent) for absent in brake.held} if brake else {}
     before = hold_of(source_id, for_update=True)
     releases: dict[str, list[str]] = {}
-    earlier: dict[str, dict[str, Any]] = {}
     held_at, reason = utc(now), brake.reason if brake else ""
     if before is not None and brake is not None:
         is_late = before.released_at is not None and before.released_at > utc(now)
-        unread = held - {absent.known.guid for absent in brake.verified}
-        if is_late and held == _releases(before).keys():
-            releases = _releases(before)
-        else:
-            kept = _earlier_releases(before) if is_late else _releases(before)
+        unread = held.keys() - {absent.known.guid for absent in brake.verified}
+        held |= {one["guid"]: one for one in before.held if one["guid"] in unread}
+        releases = _releases(before)
+        is_seen = held.keys() == releases.keys() and _present(held.values()) <= _present(
+            before.held
+        )
+        if not (is_late and is_seen):
+            kept = _earlier_releases(before) if is_late else releases
             releases = {guid: release for guid, release in kept.items() if guid in unread}
-        earlier = {record["guid"]: record for record in before.held if record["guid"] in unread}
-        if unread == held:
+        if unread == held.keys():
             job_id, held_at, reason = before.job_id, before.held_at, before.reason
     if before is not None:
         model.Session.delete(before)
         model.Session.flush()
     if brake is None:
         return
-    all_released = held <= releases.keys()
+    all_released = held.keys() <= releases.keys()
     at, by = max(releases[guid] for guid in held) if all_released else ("", None)
     model.Session.add(
         HarvestHold(
@@ -136,12 +142,8 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
             held_at=held_at,
             reason=reason,
             held=[
-                {
-                    **earlier.get(absent.known.guid, as_plain(absent)),
-                    "answered": absent.known.guid in brake.answered,
-                    "released": releases.get(absent.known.guid),
-                }
-                for absent in brake.held
+                {**one, "answered": guid in brake.answered, "released": releases.get(guid)}
+                for guid, one in held.items()
             ],
             released_at=datetime.fromisoformat(at) if at else None,
             released_by=by,

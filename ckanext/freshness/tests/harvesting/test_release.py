@@ -18,7 +18,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
-from ckanext.freshness.harvesting.record import KnownRecord
+from ckanext.freshness.harvesting.record import KnownRecord, ReadOutcome
 from ckanext.freshness.harvesting.strategy import AbsentRecord, Decisions, HeldDeletions
 from ckanext.freshness.reporting import harvests, visibility
 from ckanext.freshness.reporting.tables import TableRequest
@@ -335,13 +335,16 @@ def test_a_release_that_outlived_a_job_can_be_taken_back(
     assert harvest.hold()["count"] == 4
 
 
-def brake(records: Iterable[tuple[str, str]], *, delete: bool = True) -> HeldDeletions:
+def brake(
+    records: Iterable[tuple[str, str]], *, delete: bool = True, own_url: ReadOutcome | None = None
+) -> HeldDeletions:
     """Return a brake that holds records, each given by URL and guid.
 
     :param delete: they are known to be gone; otherwise they were held before and could not be read
+    :param own_url: what their own URLs answered
     """
     reason = HarvestMessage(MessageCode.GONE if delete else MessageCode.MAY_BE_LISTED)
-    held = (AbsentRecord(KnownRecord(*one), delete, reason) for one in records)
+    held = (AbsentRecord(KnownRecord(*one), delete, reason, own_url=own_url) for one in records)
     return HeldDeletions(tuple(held), 4, "the source lists nothing at all")
 
 
@@ -349,9 +352,21 @@ OTHER = ("https://other.example", "other")
 
 
 @pytest.mark.parametrize(
-    ("still_held", "besides", "delete", "released"),
-    [(4, [], True, 4), (3, [], True, 0), (3, [], False, 0), (4, [OTHER], True, 0)],
-    ids=["the same list", "one less", "one less, none read", "one more"],
+    ("still_held", "besides", "delete", "own_url", "released"),
+    [
+        (4, [], True, ReadOutcome.GONE, 4),
+        (4, [], True, ReadOutcome.PRESENT, 0),
+        (3, [], True, None, 0),
+        (3, [], False, None, 0),
+        (4, [OTHER], True, None, 0),
+    ],
+    ids=[
+        "the same list",
+        "records that answer again",
+        "one less",
+        "one less, none read",
+        "one more",
+    ],
 )
 def test_a_release_during_a_job_counts_for_the_one_after_it(
     fdp: FdpServer,
@@ -359,6 +374,7 @@ def test_a_release_during_a_job_counts_for_the_one_after_it(
     still_held: int,
     besides: list[tuple[str, str]],
     delete: bool,
+    own_url: ReadOutcome | None,
     released: int,
 ) -> None:
     """If that job holds the list that the editor saw."""
@@ -369,7 +385,7 @@ def test_a_release_during_a_job_counts_for_the_one_after_it(
     hold = holds.hold_of(source_id)
     assert hold is not None
     seen = [(one["url"], one["guid"]) for one in hold.held]
-    found = brake([*seen[:still_held], *besides], delete=delete)
+    found = brake([*seen[:still_held], *besides], delete=delete, own_url=own_url)
     holds.release(hold, "editor", began + timedelta(seconds=1))
     model.Session.commit()
     holds.set_hold(source_id, "the job under way", found, began)
