@@ -190,7 +190,8 @@ def sentence(
         other = _SERVER_FAULT if values["status"] >= 500 else _OTHER_ANSWER
         words = _ANSWERS.get(values["status"], other)
     elif code is MessageCode.OF_SOURCE_TYPE:
-        words = values["words"]
+        # A stored text is never used as a format, which could ask for a text of any length.
+        return gettext(values["words"])
     if isinstance(words, tuple):
         words = ngettext(*words, values["count"])
     elif words:

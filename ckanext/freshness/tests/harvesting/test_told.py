@@ -19,6 +19,7 @@ from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.harvesting.job_report import nothing_found
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source
 from ckanext.freshness.tests.harvesting.harvested_site import preview as make_preview
+from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
@@ -63,9 +64,17 @@ def an_empty_catalog(fdp: FdpServer) -> None:
     fdp.add_catalog()
 
 
+def a_dataset_without_url(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    text = f"<{fdp.iri_of(catalog)}> a dcat:Catalog ; dcat:dataset [ a dcat:Dataset ] ."
+    prefix = "@prefix dcat: <http://www.w3.org/ns/dcat#> ."
+    fdp.files[catalog.path] = Answer.text(f"{prefix} {text}", "text/turtle")
+
+
 @pytest.mark.parametrize(
     ("happens", "words"),
     [
+        (a_dataset_without_url, "lists 1 record, but none that can be harvested"),
         (no_catalog, "lists no catalogs and no datasets. Check its web address"),
         (an_empty_catalog, "lists 1 catalog, but no datasets"),
     ],
@@ -91,6 +100,7 @@ def test_a_new_source_without_anything(
     assert words in text
 
     # This is no fault any more when the source has been harvested.
+    fdp.files.clear()
     fdp.add_dataset(fdp.catalogs[0] if fdp.catalogs else fdp.add_catalog())
     assert harvest.run().errors == []
     assert nothing_found(harvest.preview().survey) is None

@@ -18,12 +18,6 @@ pytestmark = pytest.mark.usefixtures("with_request_context")
     ("code", "values", "text"),
     [
         (
-            MessageCode.ANSWERED,
-            {"status": 410},
-            "It is no longer there (the server answers 410).",
-        ),
-        (MessageCode.ANSWERED, {"status": 503}, "The server has a fault (503)."),
-        (
             MessageCode.NO_ANSWER,
             {"failure": "connect timeout"},
             "The server took too long to answer.",
@@ -33,7 +27,6 @@ pytestmark = pytest.mark.usefixtures("with_request_context")
             {"line": 12},
             "Its metadata file has a syntax error near line 12.",
         ),
-        (MessageCode.DELETIONS_HELD, {"count": 9}, "The deletion of 9 records was put on hold."),
     ],
 )
 def test_errors_are_sentences_with_the_message_behind_them(

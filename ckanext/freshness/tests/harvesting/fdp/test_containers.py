@@ -170,3 +170,13 @@ def test_a_record_that_moves_while_it_cannot_be_read(fdp: FdpServer) -> None:
     fdp.publish(datasets[0])
     assert site.job().of(RecordClass.MOVED) == urls(fdp, datasets[0])
     assert site.packages[fdp.iri_of(datasets[0])].id == number
+
+
+def test_a_job_names_the_list_that_may_have_a_missing_record(fdp: FdpServer) -> None:
+    site, (first, second), datasets = harvested(fdp, 2, 2)
+    fdp.unlist(datasets[0], first)
+    fdp.faults[second.path] = faults.Status(500)
+    job = site.job()
+    (warning,) = map(str, job.survey.crawled.warnings)
+    stays = f"1 dataset is no longer listed, but stays: {fdp.url_of(second)} may list it "
+    assert warning.startswith(stays) and job.of(RecordClass.DELETED) == set()
