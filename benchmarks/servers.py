@@ -72,10 +72,13 @@ class File:
 
 
 class FileHost:
-    """Files by path, the same at each address and at one port. Little stands between socket and answer."""
+    """Files by path, the same at each address and at one port. Little stands between socket and answer.
 
-    def __init__(self, files: dict[str, File], hosts: Sequence[str]) -> None:
-        self.files = files
+    :param latency: seconds before each answer
+    """
+
+    def __init__(self, files: dict[str, File], hosts: Sequence[str], latency: float = 0.0) -> None:
+        self.files, self.latency = files, latency
         self._sockets: list[socket.socket] = []
         for address in hosts:
             one = socket.socket()
@@ -124,7 +127,7 @@ class _Connection(asyncio.Protocol):
         self._received += data
         while (end := self._received.find(b"\r\n\r\n")) >= 0:
             request, self._received = self._received[:end], self._received[end + 4 :]
-            self._answer(request)
+            asyncio.get_running_loop().call_later(self._host.latency, self._answer, request)
 
     def _answer(self, request: bytes) -> None:
         self._transport.write(self._host.answer(request))
