@@ -147,15 +147,19 @@ def test_a_source_that_deletes_nothing_without_an_approval(published: Published,
     harvest.configure(max_deletions=0)
     harvest.run()
     if isinstance(server, FdpServer):
+        lost = server.datasets[0].path
         server.remove(server.datasets[0])
     elif isinstance(server, CatalogueServer):
-        del server.entries[0]
+        lost = f"/dataset/{server.entries.pop(0).key}"
     elif isinstance(server, PortalServer):
-        del server.datasets[next(iter(server.datasets))]
+        lost = next(iter(server.datasets))
+        del server.datasets[lost]
+    server.reset()
     for _ in range(2):
         assert harvest.run().stats["deleted"] == 0
         assert "1 of 3 datasets would be deleted. We stopped that." in held_page(app, harvest)
         harvest.wait_a_day()
+    assert not any(lost in request.target for request in server.requests)
     assert [one["own_url"] for one in harvest.hold()["held"]] == [None]
     approve(app, harvest)
     assert harvest.run().stats["deleted"] == 1

@@ -524,27 +524,6 @@ def test_a_listed_catalog_that_answers_404_is_kept() -> None:
     assert decide([catalog, *OTHERS], [*HERE, gone], (A,)).delete == ()
 
 
-@pytest.mark.parametrize(
-    ("since", "gone"),
-    [
-        (None, False),
-        (NOW, False),
-        (NOW - timedelta(hours=23, minutes=59, seconds=59), False),
-        (NOW - timedelta(hours=24), True),
-        (NOW - timedelta(days=30), True),
-    ],
-)
-@pytest.mark.parametrize("answer", [ReadOutcome.FORBIDDEN, ReadOutcome.GONE])
-def test_withdrawn_after_two_jobs_a_day_apart(
-    since: datetime | None, gone: bool, answer: ReadOutcome
-) -> None:
-    current = [known(1, refusal=refused(answer, since)), *OTHERS]
-    outcome = decide(current, [*HERE, seen(1, answer, A)])
-    assert deleted(outcome) == ({"1"} if gone else set())
-    if not gone:
-        assert outcome.keep[0].refusal == refused(answer, since or NOW)
-
-
 @pytest.mark.parametrize("listed_in", [(A,), ()])
 @pytest.mark.parametrize(("before", "answer"), [(FORBIDDEN, GONE), (GONE, FORBIDDEN)])
 def test_another_refusal_begins_anew(
@@ -560,6 +539,12 @@ def test_another_refusal_begins_anew(
 
 IN_TURN = [
     # the record's answer, hours since the first job that got it, hours since the first refusal, its fate
+    (FORBIDDEN, 0, 0, "kept"),
+    (FORBIDDEN, 23, 23, "kept"),
+    (FORBIDDEN, 24, 24, "deleted"),
+    (GONE, 0, 0, "kept"),
+    (GONE, 23, 23, "kept"),
+    (GONE, 24, 24, "deleted"),
     (FORBIDDEN, 0, 47, "kept"),
     (GONE, 0, 47, "kept"),
     (FORBIDDEN, 0, 48, "held"),
@@ -567,21 +552,24 @@ IN_TURN = [
     (FORBIDDEN, 23, 1000, "held"),
     (FORBIDDEN, 24, 1000, "deleted"),
     (GONE, 24, 1000, "deleted"),
-    (ReadOutcome.FAILED, 0, 1000, "kept"),
-    (ReadOutcome.PRESENT, 0, 1000, "kept"),
+    (ReadOutcome.FAILED, 1000, 1000, "kept"),
+    (ReadOutcome.MALFORMED, 1000, 1000, "kept"),
+    (ReadOutcome.PRESENT, 1000, 1000, "kept"),
 ]
 
 
 @pytest.mark.parametrize(("answer", "hours", "first", "becomes"), IN_TURN)
-def test_a_listed_record_that_is_refused_in_turn(
+def test_a_listed_record_that_is_refused(
     answer: ReadOutcome, hours: int, first: int, becomes: str
 ) -> None:
-    """An editor decides after two days, unless one refusal lasts for a day."""
+    """It goes if one refusal lasts for a day. An editor decides after two days. A failure is no refusal."""
     kind = KINDS.get(answer, RefusedAs.GONE)
     refusal = Refusal(kind, NOW - hours * HOUR, NOW - first * HOUR)
     current = [known(1, refusal=refusal), *OTHERS]
     decided = decide(current, [*HERE, seen(1, answer, A)])
     assert fate(decided) == becomes
+    if becomes == "kept" and answer is not ReadOutcome.PRESENT:
+        assert [one.refusal for one in decided.keep] == [refusal]
     # The same of a record that no list has, if its URL may always have answered so.
     more: dict[str, Any] = {"unproved": (A,), "has_own_documents": False}
     unlisted = decide(current, [*HERE, seen(1, answer)], **more)
@@ -594,15 +582,6 @@ def test_a_listed_record_that_is_refused_in_turn(
         found = [*HERE, seen(1, answer, A)]
         after = decide([lasting, *OTHERS], found, held=guids, answered=guids)
         assert fate(after) == "deleted"
-
-
-@pytest.mark.parametrize("outcome", [ReadOutcome.FAILED, ReadOutcome.MALFORMED])
-def test_a_failure_is_no_second_refusal(outcome: ReadOutcome) -> None:
-    """It neither withdraws a record that an earlier job was refused, nor begins the 24 hours anew."""
-    before = refused(FORBIDDEN, LONG_AGO)
-    decided = decide([known(1, refusal=before), *OTHERS], [*HERE, seen(1, outcome, A)])
-    assert not decided.delete
-    assert [one.refusal for one in decided.keep] == [before]
 
 
 @pytest.mark.parametrize("unproved", [(), (A,)])

@@ -331,7 +331,7 @@ def test_sources_without_history_take_only_datasets_of_their_own(fdp: FdpServer)
 
 
 @pytest.mark.usefixtures("impatient_checks")
-@pytest.mark.parametrize(("status", "is_refusal"), [(403, True), (404, True), (500, False)])
+@pytest.mark.parametrize(("status", "is_refusal"), [(404, True), (500, False)])
 def test_a_source_that_is_made_again_goes_on_where_it_was(
     fdp: FdpServer, status: int, is_refusal: bool
 ) -> None:
