@@ -37,7 +37,7 @@ _MERGED_SEPARATELY = frozenset({"extras", "tags", "resources", "groups"})
 
 def merge(
     existing: Mapping[str, Any],
-    laid: LaidOutRecord | Mapping[str, Any],
+    laid: LaidOutRecord,
     keep_fields: Collection[str] = (),
     *,
     owned: Collection[str],
@@ -53,7 +53,7 @@ def merge(
         ``groups``, ``resources`` or ``resources.<key>``. A field that an editor emptied stays empty.
     :param owned: keys that are removed if the source no longer gives them.
     """
-    new = laid.package if isinstance(laid, LaidOutRecord) else laid
+    new = laid.package
     keep = set(keep_fields)
     keep |= {f"{key}_translated" for key in keep_fields}
     result = dict(existing)
@@ -61,16 +61,15 @@ def merge(
     result.pop("metadata_modified", None)
 
     # A field that the harvester fills in never replaces an editor's value, only its own earlier one.
-    filled = laid.filled if isinstance(laid, LaidOutRecord) else frozenset()
     before = people({extra["key"]: extra["value"] for extra in existing.get("extras", [])})
-    for key in PEOPLE_KEYS - (new.keys() - filled) - set(owned) - keep:
+    for key in PEOPLE_KEYS - (new.keys() - laid.filled) - set(owned) - keep:
         old = existing.get(key)
         if key in new and old in (*EMPTY, before.get(key)):
             result[key] = new[key]
         elif old not in EMPTY and old == before.get(key):
             result[key] = ""
 
-    for key in (new.keys() | set(owned)) - _IDENTITY - _MERGED_SEPARATELY - keep - filled:
+    for key in (new.keys() | set(owned)) - _IDENTITY - _MERGED_SEPARATELY - keep - laid.filled:
         if key in new:
             result[key] = _kept_if_same(existing.get(key), new[key])
         elif existing.get(key) not in EMPTY:

@@ -177,7 +177,13 @@ def test_a_source_that_does_not_speak_the_sites_language(schema: str, fdp: FdpSe
         title=[Literal("Titel", "nl"), Literal("Titre", "fr")],
         description=Literal("Tekst", "nl"),
         keyword=Literal("water", "nl"),
-        distributions=[{"title": Literal("Bestand", "nl"), "download_url": "https://example.org"}],
+        distributions=[
+            {
+                "title": Literal("Bestand", "nl"),
+                "download_url": "https://example.org",
+                "rights": Literal("Vrij", "nl"),
+            }
+        ],
     )
     harvest = add_source(fdp.source_url, language="nl")
     assert harvest.run().errors == []
@@ -192,6 +198,7 @@ def test_a_source_that_does_not_speak_the_sites_language(schema: str, fdp: FdpSe
     assert [tag["name"] for tag in dataset["tags"]] == ["water"]
     (resource,) = dataset["resources"]
     assert resource["name_translated"] == dict.fromkeys(["nl", *FORMS], "Bestand")
+    assert resource["rights"] == {"nl": "Vrij"}
 
 
 # What an earlier version has harvested

@@ -84,7 +84,8 @@ NEW: dict[str, Any] = {
 
 
 def merged(new: dict[str, Any] | None = None, *keep: str, **existing: Any) -> dict[str, Any]:
-    return merge({**EXISTING, **existing}, NEW if new is None else new, keep)
+    laid = LaidOutRecord(NEW if new is None else new, [])
+    return merge({**EXISTING, **existing}, laid, keep)
 
 
 def extras(package: dict[str, Any]) -> dict[str, str]:
@@ -148,7 +149,7 @@ def test_protected_fields_that_somebody_emptied_stay_empty() -> None:
     assert package["tags"] == []
     assert set(extras(package)) == {"guid"}
     without = {key: value for key, value in EXISTING.items() if key != "notes"}
-    assert "notes" not in merge(without, NEW, ["notes"])
+    assert "notes" not in merge(without, LaidOutRecord(NEW, []), ["notes"])
 
 
 def test_protected_resource_fields() -> None:

@@ -13,6 +13,7 @@ from ckanext.freshness.harvesting.packages.merge import (
     merge,
     with_resource_ids,
 )
+from ckanext.freshness.harvesting.record import LaidOutRecord
 from ckanext.freshness.resource_identity import resource_key
 
 PAGE = "http://o.example/page"
@@ -26,7 +27,7 @@ def harvested(
     before: list[dict[str, Any]], now: list[dict[str, Any]], earlier: dict[str, str] | None = None
 ) -> list[dict[str, Any]]:
     """Return the resources of a dataset after another harvest, as the import makes them."""
-    merged = merge({"resources": before}, {"resources": now}, owned=())
+    merged = merge({"resources": before}, LaidOutRecord({"resources": now}, []), owned=())
     return with_resource_ids("p", merged["resources"], earlier or {})
 
 

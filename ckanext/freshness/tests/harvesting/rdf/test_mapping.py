@@ -69,7 +69,6 @@ def mapped(properties: str, more: str = "", language: str = "en") -> Record:
         ("dct:license <https://l.nl/1>", "license", "https://l.nl/1"),
         ("dct:license <https://l.nl/1> , 'L'", "license", ["L", "https://l.nl/1"]),
         # versions
-        ('dcat:version "2" ; owl:versionInfo "1"', "version", "2"),
         ('dct:hasVersion "1.0"', "version", "1.0"),
         (
             "dct:hasVersion :b ; dcat:hasVersion :a",
@@ -157,10 +156,6 @@ def test_the_sites_language(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("properties", "expected"),
     [
-        (
-            "dcat:accessURL <https://a.nl/x> ; dcat:downloadURL <https://a.nl/y>",
-            {"url": "https://a.nl/y", "download_url": "https://a.nl/y"},
-        ),
         ("dcat:byteSize '2e3'", {"size": 2000}),
         ("dcat:byteSize '9e999'", {"size": None}),
         ("dcat:version '3'", {"version": "3"}),
