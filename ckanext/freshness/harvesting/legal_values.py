@@ -1,11 +1,8 @@
-"""Values that a catalogue accepts: CKAN, PostgreSQL and Solr, and a site's ckanext-scheming schema.
+"""Values that a catalogue accepts: CKAN, PostgreSQL and Solr.
 
-Sources publish control characters, tags with slashes and geometries of a megabyte, and a schema's validators
-refuse more. Any of these makes CKAN refuse the whole dataset. Therefore a value is made legal, or left out with
-a warning. Each function here is pure.
-
-Schemas are as ``scheming_dataset_schema_show`` returns them, with expanded presets. Whatever their validators
-refuse, :func:`leave_out` removes.
+Sources publish control characters, tags with slashes and geometries of a megabyte. Any of these makes CKAN
+refuse the whole dataset. Therefore a value is made legal, or left out with a warning. Each function here is
+pure.
 """
 
 from __future__ import annotations
@@ -17,12 +14,9 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
-
-from ..dates import iso_date, utc_moment
 
 SOLR_BYTES = 32_766
 """Lucene's longest indexed term, in bytes of UTF-8. A longer one makes Solr refuse the dataset."""
@@ -49,9 +43,6 @@ _BETWEEN_KEYWORDS = re.compile(
 )
 _NOT_IN_TAGS = re.compile(r"[^\w \-.]+")
 _SPACES = re.compile(r"\s+")
-
-# A language tag that every version of ckanext-fluent accepts.
-_LANGUAGE = re.compile(r"[a-z]{2,8}(-[0-9a-zA-Z]{1,8})*")
 
 EMPTY: tuple[Any, ...] = (None, "", [], {})
 """Values that say nothing."""
@@ -176,6 +167,12 @@ def tags(texts: Iterable[str]) -> tuple[list[str], dict[str, str | None]]:
     return sorted(names.values(), key=lambda name: (name.casefold(), name)), changed
 
 
+def changed_tag(text: str, name: str | None) -> str:
+    """Return a warning about a tag that :func:`tags` changed."""
+    became = f'becomes "{name}"' if name else "has fewer than two letters or digits; left out"
+    return f'"{text[:80]}" {became}'
+
+
 def is_active_url(text: str) -> bool:
     """Return whether a browser would run a text, or show it as a page: ``javascript:``, ``data:`` URLs."""
     # Browsers ignore leading blanks, and control characters anywhere.
@@ -263,251 +260,3 @@ def texts(value: Any) -> list[str]:
 def is_in_one_language(key: str, value: Any) -> bool:
     """Return whether a field has translations and no more of them than the plain field beside it."""
     return key.endswith("_translated") and isinstance(value, Mapping) and len({*value} - {""}) < 2
-
-
-# Values for the fields of a schema
-
-Field = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class FieldValue:
-    """A value that is to fit into a field."""
-
-    field: Field
-    key: str
-    value: Any
-    translations: Mapping[str, Any] | None
-    """The value by language, if the record has translations."""
-    languages: tuple[str, ...]
-    """The languages of the schema's forms, the default first."""
-    tell: Callable[[str, str], None]
-    """Called with the key and a warning."""
-
-    def fitted(self) -> Any:
-        """Return the value in the form that the field's validators read; None if nothing is left of it."""
-        if "repeating_subfields" in self.field:
-            return _nested(self)
-        names = [word.partition("(")[0] for word in str(self.field.get("validators", "")).split()]
-        shape = next((_SHAPES[name] for name in names if name in _SHAPES), _text)
-        return shape(self)
-
-
-Shape = Callable[[FieldValue], Any]
-
-
-def is_required(field: Field) -> bool:
-    """Return whether CKAN refuses a package without this field."""
-    return bool(field.get("required"))
-
-
-def _text(fitting: FieldValue) -> str | None:
-    return plain(fitting.value)
-
-
-def _list(fitting: FieldValue) -> list[str] | None:
-    return texts(fitting.value) or None
-
-
-def _read(read: Callable[[str], str | None], fault: str) -> Shape:
-    """Return a shape for a date. CKAN would take some texts for dates that they are not.
-
-    :param read: returns the date as CKAN stores it; None if the text has none
-    """
-
-    def shape(fitting: FieldValue) -> str | None:
-        text = plain(fitting.value)
-        date = None if text is None else read(text)
-        if text is not None and date is None:
-            fitting.tell(fitting.key, f'"{text[:80]}" {fault}; left out')
-        return date
-
-    return shape
-
-
-def _nested(fitting: FieldValue) -> list[dict[str, Any]] | None:
-    subfields = {sub["field_name"]: sub for sub in fitting.field["repeating_subfields"]}
-    out = []
-    for value in as_list(fitting.value):
-        if not isinstance(value, Mapping):
-            # A plain text, from a parser that does not use subfields.
-            home = next((name for name in ("name", "text", "uri") if name in subfields), None)
-            value = {home: plain(value)} if home else {}
-        for name in sorted(value.keys() - subfields.keys()):
-            if f"{name}_translated" not in subfields and not is_in_one_language(name, value[name]):
-                words = "the schema's field has no room for it; left out"
-                fitting.tell(f"{fitting.key}.{name}", words)
-        item = {}
-        for name, subfield in subfields.items():
-            untranslated = name.removesuffix("_translated")
-            translations = value.get(f"{untranslated}_translated")
-            inner = value.get(name, value.get(untranslated))
-            if inner in EMPTY and not translations:
-                continue
-            key = f"{fitting.key}.{name}"
-            fitted = FieldValue(
-                subfield, key, inner, translations, fitting.languages, fitting.tell
-            ).fitted()
-            if fitted not in EMPTY:
-                item[name] = fitted
-        if item:
-            out.append(item)
-    return out or None
-
-
-def _choice(fitting: FieldValue) -> Any:
-    return fitting.value if isinstance(fitting.value, bool) else plain(fitting.value)
-
-
-def _several_choices(fitting: FieldValue) -> list[str] | None:
-    """Return the values that are among the choices. CKAN would refuse all because of another one."""
-    values = texts(fitting.value)
-    if fitting.field.get("choices") is None:
-        # Only the schema's helper function knows them.
-        return values or None
-    choices = [choice["value"] for choice in fitting.field["choices"]]
-    if refused := [value for value in values if value not in choices]:
-        words = f"not among the schema's choices: {', '.join(refused)}; left out"
-        fitting.tell(fitting.key, words)
-    return [value for value in values if value in choices] or None
-
-
-def _by_language(fitting: FieldValue, shape: Callable[[list[Any]], Any]) -> dict[str, Any] | None:
-    """Return the translations with legal language tags.
-
-    Text without a language counts as the default's. ckanext-fluent wants each language of the forms in a
-    required field: the value without translations fills those that are missing.
-
-    :param shape: makes the value of a language of one or two that the record has.
-    """
-    given: dict[str, list[Any]] = {}
-    translations = fitting.translations or {"": fitting.value}
-    for language in sorted(translations, reverse=True):
-        value = translations[language]
-        if value in EMPTY:
-            continue
-        if language and not _LANGUAGE.fullmatch(language):
-            words = (
-                f'has the language "{language[:80]}", which ckanext-fluent does not know; left out'
-            )
-            fitting.tell(fitting.key, f'"{(plain(value) or "")[:80]}" {words}')
-        else:
-            given.setdefault(language or fitting.languages[0], []).append(value)
-    out = {language: shaped for language in given if (shaped := shape(given[language]))}
-    fallback = shape([fitting.value])
-    if is_required(fitting.field) and fallback:
-        for language in fitting.languages:
-            out.setdefault(language, fallback)
-    return out or None
-
-
-def _translated(fitting: FieldValue) -> dict[str, str] | None:
-    return _by_language(fitting, lambda values: next(filter(None, map(plain, values)), None))
-
-
-def _translated_tags(fitting: FieldValue) -> dict[str, list[str]] | None:
-    return _by_language(
-        fitting,
-        lambda values: tags(str(one) for value in values for one in as_list(value or []))[0],
-    )
-
-
-def changed_tag(text: str, name: str | None) -> str:
-    """Return a warning about a tag that :func:`tags` changed."""
-    became = f'becomes "{name}"' if name else "has fewer than two letters or digits; left out"
-    return f'"{text[:80]}" {became}'
-
-
-_moment = _read(utc_moment, "is not a day or a moment, as the schema wants")
-
-_SHAPES: dict[str, Shape] = {
-    "scheming_multiple_text": _list,
-    "scheming_multiple_choice": _several_choices,
-    "scheming_choices": _choice,
-    "scheming_isodatetime": _moment,
-    "scheming_isodatetime_tz": _moment,
-    "isodate": _moment,
-    "dcat_date": _read(iso_date, "is not a date, as the schema wants"),
-    "fluent_text": _translated,
-    "fluent_tags": _translated_tags,
-}
-"""Functions by validator.
-
-The first known name of a field decides. A field without a known name takes text.
-"""
-
-# Values that CKAN has refused
-
-NOT_STATED = frozenset({"id", "name", "type", "owner_org", "state", "private", "groups"})
-"""Keys of a package that do not come from the source's record."""
-
-_ITEM_NAMES = {"tags": "name", "extras": "key"}
-"""Lists whose items are left out as a whole, and the key of an item's name."""
-
-
-def leave_out(
-    package: dict[str, Any], stated: Mapping[str, Any], errors: Mapping[str, Any]
-) -> list[str]:
-    """Remove refused values from a package, as far as its record states them.
-
-    :param stated: the values that come from the record.
-    :param errors: CKAN's errors by key.
-    :returns: a warning for each removed value.
-    """
-    warnings: list[str] = []
-    for key in errors.keys() - NOT_STATED:
-        if key in _ITEM_NAMES:
-            _remove_items(key, package, stated, errors[key], warnings)
-        else:
-            _remove(package, stated, key, errors[key], key, warnings)
-    return sorted(warnings)
-
-
-def _remove(
-    values: dict[str, Any],
-    stated: Mapping[str, Any],
-    key: str,
-    wrong: Any,
-    path: str,
-    warnings: list[str],
-) -> None:
-    """Remove a value, or those of its parts that are wrong."""
-    value: Any = values.get(key)
-    own: Any = stated.get(key)
-    if all(map(_is_list_of_dicts, (value, own, wrong))):
-        parts = zip(value, own, wrong, strict=False)
-        for number, (item, own_item, wrong_item) in enumerate(parts, start=1):
-            place = f"{path}.{number}" if len(value) > 1 else path
-            for name in wrong_item:
-                _remove(item, own_item, name, wrong_item[name], f"{place}.{name}", warnings)
-        values[key] = [item for item in value if item]
-    elif key in values and key in stated and str(value) == str(own):
-        warnings.append(_refusal(path, value, wrong))
-        del values[key]
-
-
-def _remove_items(
-    key: str, package: dict[str, Any], stated: Mapping[str, Any], wrong: Any, warnings: list[str]
-) -> None:
-    """Remove wrong tags or extras."""
-    name = _ITEM_NAMES[key]
-    own = {item[name] for item in stated.get(key, ())}
-    errors = dict(enumerate(wrong)) if _is_list_of_dicts(wrong) else {}
-    kept = []
-    for index, item in enumerate(package.get(key, ())):
-        if errors.get(index) and item[name] in own:
-            path = item[name] if key == "extras" else key
-            warnings.append(_refusal(path, item.get("value", item[name]), errors[index]))
-        else:
-            kept.append(item)
-    package[key] = kept
-
-
-def _is_list_of_dicts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
-
-
-def _refusal(path: str, value: Any, wrong: Any) -> str:
-    errors = wrong.values() if isinstance(wrong, dict) else [wrong]
-    words = one_line("; ".join(str(text) for error in errors for text in as_list(error)))[:200]
-    return f'{path}: "{(stored(value) or "")[:80]}" is left out, because CKAN refuses it: {words}'

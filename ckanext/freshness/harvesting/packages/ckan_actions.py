@@ -13,8 +13,8 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ...ckan_adapter.core import model, munge_title_to_name
-from ..legal_values import NOT_STATED, leave_out
 from ..record import lasting_part
+from .refused_values import NOT_STATED, leave_out
 
 Begin = Callable[[], dict[str, Any]]
 """Begins the transaction of an action and returns its context. It is called at each attempt."""

@@ -13,9 +13,10 @@ from typing import Any
 
 from ...dates import utc_moment
 from .. import legal_values
-from ..legal_values import EMPTY, FieldValue, is_in_one_language, texts
+from ..legal_values import EMPTY, is_in_one_language, texts
 from ..record import LaidOutRecord, Record
 from .licenses import distinct, license_id
+from .schema_fields import FieldValue, is_required
 
 CORE_KEYS = frozenset(
     [
@@ -53,8 +54,13 @@ RESERVED_RESOURCE_KEYS = frozenset(
     ]
 )
 
-_ADDRESSES = frozenset({"url", "uri", "download_url", "access_url", "homepage"})
-"""Fields that are left out if they are too long, because a shortened address leads nowhere."""
+_ONLY_WHOLE = frozenset(
+    [
+        *("url", "uri", "download_url", "access_url", "homepage"),
+        *("spatial", "spatial_bbox", "spatial_centroid"),
+    ]
+)
+"""Fields that are left out if they are too long: a part of an address or of a geometry is none."""
 _PROSE = frozenset({"title", "notes", "name", "description"})
 """Fields whose text is never a link, whatever it begins with."""
 
@@ -127,7 +133,7 @@ class _Layout:
         lines = (legal_values.one_line(legal_values.plain(name) or "") for name in names)
         fields["title"] = next(filter(None, lines))
         for key in ("notes", "notes_translated"):
-            wanted = legal_values.is_required(self.dataset_fields.get(key, {}))
+            wanted = is_required(self.dataset_fields.get(key, {}))
             if wanted and fields.get("notes") in EMPTY:
                 fields["notes"] = fields["title"]
                 self.warn("notes", "the site's schema requires them; the title is used instead")
@@ -222,8 +228,7 @@ class _Layout:
         limit = f"{size} bytes, and Solr takes {legal_values.SOLR_BYTES}"
         if key == "notes" and isinstance(value, str):
             return value  # Solr indexes its words, not the whole text
-        # A part of JSON, as of a geometry, is none.
-        if isinstance(value, str) and key not in _ADDRESSES and value[0] not in "[{":
+        if isinstance(value, str) and key not in _ONLY_WHOLE:
             self.warn(key, f"{limit}; shortened")
             return legal_values.shorten(value)
         if isinstance(value, list) and all(isinstance(item, dict) for item in value):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.legal_values import leave_out
+from ckanext.freshness.harvesting.packages.refused_values import leave_out
 from ckanext.freshness.tests.harvesting.conftest import STRICT, add_source, stored
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
