@@ -65,7 +65,9 @@ class DatasetListing:
 
     def listed_as(self, url: str) -> str | None:
         """Return the listed URL that equals this URL or is another spelling of it."""
-        for plain in (url, *spellings(url)):
+        if url in self._found:
+            return url
+        for plain in spellings(url):
             for listed in (plain, self._spellings.get(plain, plain)):
                 if listed in self._found:
                     return listed
