@@ -55,7 +55,7 @@ __all__ = [
     "freshness_harvest_jobs",
     "freshness_harvest_source",
     "freshness_harvests",
-    "freshness_is_followed",
+    "freshness_is_judged",
     "freshness_label",
     "freshness_link_repairs",
     "freshness_next_harvest",
@@ -191,7 +191,7 @@ def freshness_sorting(
     return [*sorting, (tk._("Last data update"), f"{NAMES.last_modified_date} desc")]
 
 
-def freshness_is_followed(package_type: str | None) -> bool:
+def freshness_is_judged(package_type: str | None) -> bool:
     """Decide whether packages of a type are judged."""
     return settings.is_judged(package_type)
 
