@@ -51,8 +51,6 @@ OBJECT = _table(
     flags="current",
     numbers="retry_times",
 )
-UNFINISHED = ("New", "Running")
-"""The statuses of jobs that have not ended."""
 OBJECT_EXTRA = _table("harvest_object_extra", "id harvest_object_id key value")
 OBJECT_ERROR = _table("harvest_object_error", "id harvest_object_id message stage", dates="created")
 GATHER_ERROR = _table("harvest_gather_error", "id harvest_job_id message", dates="created")
@@ -131,10 +129,15 @@ def job_row(job_id: str) -> Any:
     return model.Session.execute(sa.select(JOB).where(JOB.c.id == job_id)).first()
 
 
-def lock_unfinished_job(job_id: str) -> bool:
-    """Lock a job until this transaction ends; return False if it is gone, or has ended or been aborted."""
-    status = sa.select(JOB.c.status).where(JOB.c.id == job_id).with_for_update(key_share=True)
-    return model.Session.execute(status).scalar() in UNFINISHED
+def is_unfinished(job_id: str, *, lock: bool = False) -> bool:
+    """Return whether a job is there, and has neither ended nor been aborted.
+
+    :param lock: keep it so until this transaction ends
+    """
+    status = sa.select(JOB.c.status).where(JOB.c.id == job_id)
+    if lock:
+        status = status.with_for_update(key_share=True)
+    return model.Session.execute(status).scalar() in ("New", "Running")
 
 
 QUEUE_TYPE = "ckan.harvest.mq.type"

@@ -348,9 +348,12 @@ def finish(done: Sequence[str], failed: Sequence[str]) -> None:
     model.Session.commit()
 
 
-def send_alone(object_ids: Collection[str]) -> None:
-    """Make objects wait for consumers of their own, and commit. ``ckan harvester run`` sends their messages."""
-    _wait(_object.c.id.in_(object_ids))
+def send_alone(followers: Collection[str]) -> None:
+    """Make followers that still wait for their lead wait for consumers of their own, and commit.
+
+    ``ckan harvester run`` sends their messages.
+    """
+    _wait(_object.c.state == PAGED, _object.c.id.in_(followers))
 
 
 def _wait(*conditions: Any) -> None:

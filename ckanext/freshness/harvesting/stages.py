@@ -152,7 +152,7 @@ def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[st
             return []
         if job.gather_finished:
             return object_writer.waiting(job_id)
-        if job.status not in harvest.UNFINISHED:
+        if not harvest.is_unfinished(job_id):
             # The job was aborted after its consumer had died, and the queue sent it again.
             log.info("Harvest job %s is %s: not gathered", job_id, job.status)
             return []
@@ -180,7 +180,7 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
         errors.append(nothing)
     writer.finish()
     # In the transaction that releases the objects: nobody can abort the job in between.
-    if not harvest.lock_unfinished_job(job_id):
+    if not harvest.is_unfinished(job_id, lock=True):
         log.info("Harvest job %s was aborted during its gather, which is discarded", job_id)
         model.Session.rollback()
         object_writer.discard_attempt(job_id)
@@ -272,6 +272,7 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
         log.info("Harvest object %s has been imported: not imported again", lead_id)
         return lead.report_status == "deleted" or "unchanged"
     ids = [lead_id]
+    done = set[str]()
     try:
         database.refuse_missing_tables()
         with locked(*_locks(_page(lead_id))):
@@ -282,26 +283,26 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
                 # A record that ends its consumer must not cost the others of its page their imports.
                 object_states.send_alone(ids[1:])
                 page, ids = page[:1], ids[:1]
-            done, failed = set[str](), {lead_id}
             if not _is_given_up(lead_id, attempt):
-                done, failed = _import_page(source_id, page)
-            object_states.finish(sorted(done - {lead_id}), sorted(failed - {lead_id}))
-            if rest := set(ids) - done - failed:
-                # The queue would soon send the message of the whole page again.
-                object_states.send_alone(rest)
+                done, failed = _import_page(source_id, page, of_a_job=attempt > 0)
+                object_states.finish(sorted(done - {lead_id}), sorted(failed - {lead_id}))
+                # Those for which there was no time: the queue would soon send their page again.
+                object_states.send_alone(ids[1:])
     except BaseException as error:
         if _ends_consumer(error):
             raise
-        failed = _fail(error, ids)
+        _fail(error, ids)
         object_states.finish([], ids[1:])
+        done.clear()
     try:
         if not object_states.read_again(lead, lead_id, source_id):
             log.info("Harvest object %s is gone, because its source was cleared", lead_id)
     except BaseException as error:
         if _ends_consumer(error):
             raise
-        failed |= _fail(error, [lead_id])
-    return lead_id not in failed
+        _fail(error, [lead_id])
+        done.clear()
+    return lead_id in done
 
 
 def _page(lead_id: str) -> list[PendingObject]:
@@ -341,8 +342,8 @@ def _ends_consumer(error: BaseException) -> bool:
     return isinstance(error, _STOPS) or is_loss(error)
 
 
-def _fail(error: BaseException, ids: Sequence[str]) -> set[str]:
-    """Report an error as that of each of some objects, which were imported together, and return them all.
+def _fail(error: BaseException, ids: Sequence[str]) -> None:
+    """Report an error as that of each of some objects, which were imported together.
 
     Those whose packages were written before the error are imported again by the next job.
     """
@@ -352,23 +353,27 @@ def _fail(error: BaseException, ids: Sequence[str]) -> set[str]:
             traceback = None if position else error
             log.error("Harvest object %s could not be imported", object_id, exc_info=traceback)
         object_states.add_error(object_id, _error_message(error, object_id))
-    return set(ids)
 
 
-def _import_page(source_id: str, page: Sequence[PendingObject]) -> tuple[set[str], set[str]]:
+def _import_page(
+    source_id: str, page: Sequence[PendingObject], *, of_a_job: bool
+) -> tuple[set[str], set[str]]:
     """Import objects in order, and commit their documents in Solr.
 
+    :param of_a_job: stop if their job is aborted
     :returns: the ids that are done, and those that failed. For the others there was no time.
     """
     done, failed = set[str](), set[str]()
     if not page:
         return done, failed
     writer = PackageWriter(harvest.source_row(source_id), page)
-    # A transaction that has begun already would have no limit.
-    model.Session.commit()
     end = time.monotonic() + harvest.PAGE_TIME.total_seconds()
     with without_solr_commits():
         for item in page:
+            if of_a_job and not harvest.is_unfinished(item.job_id):
+                break
+            # A transaction that has begun already would have no limit.
+            model.Session.commit()
             marks = dict(writer.marks)
             try:
                 _import_one(writer, item)
@@ -378,7 +383,8 @@ def _import_page(source_id: str, page: Sequence[PendingObject]) -> tuple[set[str
                 # A hook of another extension may raise anything. That fails this record, and the rest of the
                 # page is still imported. If the package was written, its mark stays for the next refresh.
                 writer.marks = marks
-                failed |= _fail(error, [item.id])
+                _fail(error, [item.id])
+                failed.add(item.id)
             else:
                 done.add(item.id)
             if time.monotonic() >= end:

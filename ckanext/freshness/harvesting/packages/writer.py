@@ -269,8 +269,7 @@ class PackageWriter:
         """
         if not self._source_is_active:
             raise ImportFailed("its source was deleted meanwhile, so its datasets stay")
-        job = harvest.job_row(pending.job_id)
-        if job is None or job.status == "Finished":
+        if not harvest.is_unfinished(pending.job_id):
             raise ImportFailed(
                 "its job was aborted meanwhile: the next one deletes it, should it still be gone"
             )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import ckan.plugins as p
 import pytest
 import sqlalchemy as sa
 from ckan.tests.helpers import call_action
@@ -20,6 +23,8 @@ from ckanext.freshness.tests.harvesting.test_killed import (
 from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.harvest import queue
+from ckanext.harvest.model import HarvestObject
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -54,39 +59,46 @@ def active() -> list[str]:
     return sorted(title for (title,) in rows)
 
 
-# The source is cleared
+def clear_source(harvest: Harvest) -> None:
+    call_action("harvest_source_clear", {"user": sysadmin()}, id=harvest.source["id"])
 
 
-def test_a_page_whose_source_is_cleared_meanwhile(
-    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
+def abort_job(harvest: Harvest) -> None:
+    call_action("harvest_job_abort", {"user": sysadmin()}, id=harvest.source["id"])
+
+
+@pytest.mark.parametrize(("stop", "left"), [(clear_source, 0), (abort_job, len(TITLES) + 1)])
+def test_a_page_that_is_stopped_meanwhile(
+    fdp: FdpServer,
+    harvest: Harvest,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: Callable[[Harvest], None],
+    left: int,
 ) -> None:
-    """The rest of the page is not imported: no source would own it, and the next job would create it again."""
+    """The rest of the page is not imported. Of a cleared source, it would belong to no source."""
     for title in NEW:
         fdp.add_dataset(fdp.catalogs[0], title=title, distributions=0)
     harvest.start()
     harvest.gather()
     write, written = PackageWriter.write, []
 
-    def write_then_clear(self: PackageWriter, pending: PendingObject) -> list[str]:
+    def write_then_stop(self: PackageWriter, pending: PendingObject) -> list[str]:
         warnings = write(self, pending)
         written.append(pending.id)
         if len(written) == 1:
-            clear = in_a_thread(lambda: clear_source(harvest))
-            clear.join(PATIENCE)
+            in_a_thread(lambda: stop(harvest)).join(PATIENCE)
         return warnings
 
-    monkeypatch.setattr(PackageWriter, "write", write_then_clear)
+    monkeypatch.setattr(PackageWriter, "write", write_then_stop)
     harvest.fetch()
     assert len(written) == 1
-    assert active() == []
+    assert len(active()) == left
     monkeypatch.undo()
     model.Session.remove()
+    call_action("harvest_jobs_run")
+    assert not queue.get_connection().llen(queue.get_fetch_routing_key())
     harvest.run()
     assert active() == sorted([*TITLES, *NEW])
-
-
-def clear_source(harvest: Harvest) -> None:
-    call_action("harvest_source_clear", {"user": sysadmin()}, id=harvest.source["id"])
 
 
 # The source is deleted
@@ -152,7 +164,10 @@ def test_a_deletion_whose_job_is_aborted_while_its_consumer_waits(
     consumer.join(PATIENCE)
     job = harvest.finish(job_id)
     assert job.codes == [{"code": "aborted", "values": {}}]
-    ((words,),) = job.object_errors.values()
+    (deletion,) = harvest.objects(job).values()
+    # As ``ckan harvester import`` does.
+    p.get_plugin("fdp_harvester").import_stage(HarvestObject.get(deletion.id))
+    ((words,),) = harvest.finish(job_id).object_errors.values()
     assert "aborted meanwhile" in words
     assert ids(harvest) == before
     assert len(harvest.current()) == 3
