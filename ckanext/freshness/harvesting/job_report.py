@@ -114,11 +114,11 @@ def of_no_field(job_id: str) -> dict[str, Any]:
     """Return what a job found that belongs to no field of a dataset.
 
     :returns: ``warnings``, a list of dictionaries with ``url`` and ``guid`` of a record and ``messages``,
-        sorted by URL, those about the source itself first, and of unchanged records the first thousand;
-        ``warning_count``, the number of all messages;
+        sorted by URL, and of unchanged records the first thousand; ``warning_count``, the number of these
+        messages;
         ``drafts``, the number of records and distributions that are listed and were never readable;
         ``source_warnings``, a list of dictionaries with ``message`` and ``message_code``: those about the
-        source itself once more; ``not_harvested``, a list of dictionaries with ``kind``, ``count`` and
+        source itself; ``not_harvested``, a list of dictionaries with ``kind``, ``count`` and
         ``examples`` of what the source lists besides datasets. All are empty for jobs of other harvesters.
     """
     source = harvest.source_row(harvest.job_row(job_id).source_id)
@@ -126,17 +126,11 @@ def of_no_field(job_id: str) -> dict[str, Any]:
     row = model.Session.execute(sa.select(_table).where(_table.c.job_id == job_id)).one_or_none()
     unchanged = row.unchanged_warnings if row else []
     warnings = sorted([*_warnings(job_id), *unchanged], key=_url) if is_ours else []
-    about_source = list(map(from_column, row.warnings)) if row else []
-    if about_source:
-        warnings.insert(
-            0,
-            {"url": source.url, "guid": None, "messages": [one["message"] for one in about_source]},
-        )
     return {
         "warnings": warnings,
         "warning_count": sum(len(warning["messages"]) for warning in warnings),
         "drafts": row.drafts if row else 0,
-        "source_warnings": about_source,
+        "source_warnings": list(map(from_column, row.warnings)) if row else [],
         "not_harvested": row.not_harvested if row else [],
     }
 
