@@ -756,13 +756,6 @@ def test_the_brake(
     assert len(outcome.brake.held if outcome.brake else ()) == held
     if outcome.brake:
         assert str(current - released) in outcome.brake.reason
-    if held and not gone:
-        first = decide(
-            [known(number) for number in range(current)],
-            present(*range(listed)),
-            limits=BrakeLimits(fraction, most),
-        )
-        assert first.brake is not None and len(first.brake.held) == held
 
 
 ALWAYS = "and no job deletes all records of a source, or all but one, without an approval"
