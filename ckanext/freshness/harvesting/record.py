@@ -265,10 +265,10 @@ class Refusal:
 
     @classmethod
     def parse(cls, text: str) -> Refusal:
-        """Return the refusal that ``str`` wrote."""
+        """Return the refusal that ``str`` wrote. If there is only one moment, both are the same."""
         kind, *times = text.split()
-        since, *_, first = map(datetime.fromisoformat, [*times, times[-1]])
-        return cls(RefusedAs(kind), since, first)
+        moments = [datetime.fromisoformat(one) for one in times]
+        return cls(RefusedAs(kind), moments[0], moments[-1])
 
 
 @dataclass(frozen=True, slots=True)

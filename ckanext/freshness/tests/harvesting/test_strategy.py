@@ -535,6 +535,7 @@ def test_another_refusal_begins_anew(
     after = Refusal(KINDS[answer], NOW, A_DAY_AGO)
     assert [one.refusal for one in decided.keep] == [after]
     assert Refusal.parse(str(after)) == after
+    assert Refusal.parse(f"{answer.value} {NOW.isoformat()}") == refused(answer, NOW)
 
 
 IN_TURN = [
