@@ -87,7 +87,7 @@ class SourceTypePlugin(p.SingletonPlugin):
         return stages.original_url(harvest_object_id)
 
     def gather_stage(self, harvest_job: Any) -> list[str] | None:
-        return stages.gather_job(self.source_type, harvest_job)
+        return stages.gather(self.source_type, harvest_job.id)
 
     def fetch_stage(self, harvest_object: Any) -> bool:
         return stages.fetch(harvest_object)

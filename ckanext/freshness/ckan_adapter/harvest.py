@@ -286,6 +286,8 @@ def _forget_if_gone(mapper: Any, connection: Any, target: Any) -> None:
     statement = sa.select(table.c.id).where(table.c.id == state.identity[0])
     # A deletion that is under way is waited for, and none can begin before the update.
     if connection.execute(statement.with_for_update(key_share=True)).first() is None:
+        # A rollback may have unloaded it, and it cannot be loaded again.
+        set_committed_value(target, "id", state.identity[0])
         for attribute in state.attrs:
             if attribute.history.has_changes():
                 set_committed_value(target, attribute.key, attribute.value)

@@ -307,12 +307,6 @@ def read_again(harvest_object: Any, object_id: str, source_id: str) -> bool:
     return True
 
 
-def read_job_again(harvest_job: Any, job_id: str, source_id: str) -> None:
-    """See that ckanext-harvest can use a HarvestJob after its gather, also if its row is gone."""
-    if harvest.job_row(job_id) is None:
-        _fill_unloaded(harvest_job, id=job_id, source_id=source_id)
-
-
 def _fill_unloaded(row: Any, **known: str) -> None:
     """Set the attributes that a rollback has unloaded, and that cannot be loaded again."""
     state = sa.inspect(row)

@@ -68,21 +68,6 @@ _STOPS = (KeyboardInterrupt, SystemExit)
 # Gather
 
 
-def gather_job(source_type: SourceType, job: Any) -> list[str] | None:
-    """Gather a HarvestJob for ckanext-harvest, which writes the job's row afterwards.
-
-    :returns: see :func:`gather`.
-    """
-    job_id, source_id = job.id, job.source_id
-    ids = gather(source_type, job_id)
-    try:
-        object_states.read_job_again(job, job_id, source_id)
-    except Exception:
-        log.exception("Harvest job %s could not be read again after its gather", job_id)
-        model.Session.rollback()
-    return ids
-
-
 def gather(
     source_type: SourceType, job_id: str, *, now: datetime | None = None
 ) -> list[str] | None:
