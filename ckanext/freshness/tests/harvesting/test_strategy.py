@@ -858,25 +858,6 @@ def test_an_approval_ends_if_a_record_answers_that_did_not(
     assert len(decided.brake.held if decided.brake else ()) == 4 - len(gone)
 
 
-@pytest.mark.parametrize(
-    ("held", "released", "gone", "still_held"),
-    [(0, 0, 4, 0), (4, 0, 0, 4), (1, 0, 3, 1), (0, 4, 4, 0)],
-)
-def test_what_is_held_stays_held_however_many_records_came(
-    held: int, released: int, gone: int, still_held: int
-) -> None:
-    old = [known(number, absent_since=A_DAY_AGO) for number in range(4)]
-    new = [known(number, absent_since=A_DAY_AGO) for number in range(100, 120)]
-    outcome = decide(
-        [*old, *new],
-        present(*range(100, 120)),
-        held=[one.guid for one in old[:held]],
-        released=[one.guid for one in old[:released]],
-    )
-    assert len(outcome.delete) == gone
-    assert len(outcome.brake.held if outcome.brake else ()) == still_held
-
-
 @pytest.mark.parametrize("as_what", ["held", "released"])
 def test_what_is_held_and_cannot_be_read_stays_held(as_what: str) -> None:
     records = [known(number, absent_since=A_DAY_AGO) for number in range(4)]
