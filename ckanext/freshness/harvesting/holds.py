@@ -51,7 +51,7 @@ def decisions(hold: Any | None) -> Decisions:
 
 def _present(records: Iterable[Mapping[str, Any]]) -> Set[str]:
     """Return the guids of the records in a held list whose own URLs had answered with them."""
-    return {one["guid"] for one in records if one["own_url"] == ReadOutcome.PRESENT.value}
+    return {one["guid"] for one in records if one.get("own_url") == ReadOutcome.PRESENT.value}
 
 
 def decisions_for_job(source_id: str) -> Decisions:
