@@ -16,12 +16,14 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.ckan_adapter.packages import write_extras
+from ckanext.freshness.dates import utc, utc_now
 from ckanext.freshness.harvesting.job_report import nothing_found
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source
 from ckanext.freshness.tests.harvesting.harvested_site import preview as make_preview
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.harvest.model import HarvestJob, HarvestObject
 
 pytestmark = pytest.mark.usefixtures("clean_redis")
 
@@ -231,6 +233,12 @@ def test_a_job_says_what_it_waits_for(
     told("3 records are still to be imported", after=timedelta())
     assert idle not in read(pages[0])
     told(idle, after=timedelta(minutes=21))
+    other = add_source(f"{fdp.source_url}/", language="en")
+    importing = HarvestObject(job=HarvestJob.get(other.start()), import_started=utc(utc_now()))
+    importing.save()
+    assert idle not in read(pages[0]), "the consumer imports another source"
+    importing.delete()
+    model.Session.commit()
 
     harvest.fetch()
     told("All records are done", after=timedelta(minutes=19))
