@@ -191,7 +191,8 @@ def sentence(
         words = _ANSWERS.get(values["status"], other)
     elif code is MessageCode.OF_SOURCE_TYPE:
         # A stored text is never used as a format, which could ask for a text of any length.
-        return gettext(values["words"])
+        said = values["words"]
+        return gettext(said)
     if isinstance(words, tuple):
         words = ngettext(*words, values["count"])
     elif words:
