@@ -91,6 +91,7 @@ class ProofMachine(RuleBasedStateMachine):
         for change in job.changes.values():
             if change.kind is RecordClass.NEW:
                 catalogs[self.identity(change.url)] = self.identity(change.catalog_url)
+        refused_before = set(self.history.refused)
         self.history.note(evidence, [*map(self.identity, known)], catalogs, self.now)
         for change in deleted:
             found = proof(
@@ -104,7 +105,7 @@ class ProofMachine(RuleBasedStateMachine):
             )
             assert found, f"{change.url} is deleted without proof ({change.reason})"
         self._check_brake(deleted, evidence, known, released)
-        self._check_approvals(deleted, known, released)
+        self._check_approvals(deleted, known, released, refused_before)
         for change in self.site.to_import(job):
             self.site.import_(change, job)
         self._check_ids(known, deleted)
@@ -137,11 +138,13 @@ class ProofMachine(RuleBasedStateMachine):
         deleted: Collection[RecordChange],
         known: dict[str, KnownRecord],
         released: Collection[str],
+        refused_before: Collection[str],
     ) -> None:
+        """Check that what was refused before keeps its approval; a list ends that of others."""
         done = {one.guid for one in deleted}
         for url, one in known.items():
             if one.guid in released and one.guid not in done:
-                is_refused = self.identity(url) in self.history.refused
+                is_refused = self.identity(url) in self.history.refused.keys() & refused_before
                 words = f"the approval to delete {url} is lost, though nothing but refusals came"
                 assert not is_refused or self.site.held.get(one.guid), words
 
