@@ -455,8 +455,16 @@ def kept_site() -> Iterator[Callable[[], None]]:
     """Keep all rows within the block; yield a function that brings them back, and empties Redis."""
     tables = [table.name for table in model.repo.metadata.sorted_tables]
     with model.meta.engine.begin() as connection:
-        there = set(sa.inspect(connection).get_table_names()) - {"alembic_version"}
+        inspected = sa.inspect(connection)
+        there = set(inspected.get_table_names()) - {"alembic_version"}
         tables = [name for name in tables if name in there]
+        # PostgreSQL writes the columns that are generated.
+        columns = {
+            name: ", ".join(
+                f'"{one["name"]}"' for one in inspected.get_columns(name) if "computed" not in one
+            )
+            for name in tables
+        }
         connection.exec_driver_sql("CREATE SCHEMA kept")
         for name in tables:
             connection.exec_driver_sql(f'CREATE TABLE kept."{name}" AS TABLE "{name}"')
@@ -464,7 +472,10 @@ def kept_site() -> Iterator[Callable[[], None]]:
     def bring_back() -> None:
         model.Session.remove()
         deleted = [f'DELETE FROM "{name}"' for name in reversed(tables)]
-        written = [f'INSERT INTO "{name}" SELECT * FROM kept."{name}"' for name in tables]
+        written = [
+            f'INSERT INTO "{name}" ({listed}) SELECT {listed} FROM kept."{name}"'
+            for name, listed in columns.items()
+        ]
         with model.meta.engine.begin() as connection:
             connection.exec_driver_sql("SET LOCAL lock_timeout = '10s'")
             connection.exec_driver_sql("; ".join(deleted + written))
