@@ -246,7 +246,12 @@ class Machine(ProofMachine):
                 return True
         status = evidence.status(own)
         if status in (404, 410):
-            return False
+            # While a listed record answers so, too, it says nothing.
+            others = (self.identity(record.path) for record in self.server.datasets)
+            return any(
+                evidence.status(other) in (404, 410) and evidence.is_listed(other)
+                for other in others
+            )
         if status in (401, 403) and end.listing(own):
             return False
         states_no_lists = not self.server.layout.containers and any(
