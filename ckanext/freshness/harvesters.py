@@ -17,6 +17,7 @@ import redis
 
 from .ckan_adapter.core import CkanConfigurationException, DefaultDatasetForm, model
 from .ckan_adapter.harvest import (
+    UNFINISHED,
     HarvestExtension,
     connect_harvest,
     guard_updates,
@@ -149,7 +150,7 @@ def harvest_here(source_id: str) -> str:
         "ignore_auth": True,
     }
     unfinished = model.Session.query(HarvestJob).filter(
-        HarvestJob.source_id == source_id, HarvestJob.status.in_(("New", "Running"))
+        HarvestJob.source_id == source_id, HarvestJob.status.in_(UNFINISHED)
     )
     job = unfinished.first()
     if job is None:

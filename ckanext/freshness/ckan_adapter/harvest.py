@@ -129,6 +129,10 @@ def job_row(job_id: str) -> Any:
     return model.Session.execute(sa.select(JOB).where(JOB.c.id == job_id)).first()
 
 
+UNFINISHED = ("New", "Running")
+"""The statuses of jobs that have neither ended nor been aborted."""
+
+
 def is_unfinished(job_id: str, *, lock: bool = False) -> bool:
     """Return whether a job is there, and has neither ended nor been aborted.
 
@@ -137,7 +141,7 @@ def is_unfinished(job_id: str, *, lock: bool = False) -> bool:
     status = sa.select(JOB.c.status).where(JOB.c.id == job_id)
     if lock:
         status = status.with_for_update(key_share=True)
-    return model.Session.execute(status).scalar() in ("New", "Running")
+    return model.Session.execute(status).scalar() in UNFINISHED
 
 
 QUEUE_TYPE = "ckan.harvest.mq.type"

@@ -137,7 +137,7 @@ def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[st
             return []
         if job.gather_finished:
             return object_writer.waiting(job_id)
-        if not harvest.is_unfinished(job_id):
+        if job.status not in harvest.UNFINISHED:
             # The job was aborted after its consumer had died, and the queue sent it again.
             log.info("Harvest job %s is %s: not gathered", job_id, job.status)
             return []

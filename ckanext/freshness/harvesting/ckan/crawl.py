@@ -213,7 +213,7 @@ class PortalCrawl:
             listed=[self._url(one) for one in self._owners],
         )
         if controls and ReadOutcome.PRESENT not in controls:
-            # A portal that answers so for every dataset says nothing of the absent ones.
+            # It also lists these, so its answers about datasets that it does not list prove nothing.
             self._distrust("its package_show gives none of the datasets that it lists")
         for url, outcome in answers.items():
             self._sink(Sighting(SeenRecord(url, outcome)), self._containers)

@@ -87,7 +87,7 @@ def outline_of_catalogue(graph: Graph) -> CatalogueOutline:
     if not (found or named or catalogs or paging.totals):
         raise DocumentError(HarvestMessage(MessageCode.NO_CATALOG))
     unidentified = found.pop("", [])
-    # A URL after a blank was read as a path: nobody knows which dataset it names.
+    # A URL after a blank becomes a path with that blank: nobody knows which dataset is meant.
     undescribed = [iri for iri in _iris(named) if _is_usable(iri) and " " not in iri]
     records: dict[str, Description] = {}
     contested = []

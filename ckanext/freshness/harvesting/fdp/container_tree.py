@@ -202,7 +202,7 @@ class ContainerTree:
                 memory.remember(list_key(url), "list", json.dumps(one.subject))
         known_urls = {url for record in known for url in (record.url, record.catalog_url)}
         for url, failure in self._forbidden.items():
-            # A catalog that nothing of ours was in is a draft, which is no error.
+            # Without records of ours in it, a catalog that may not be read is a draft, which is no error.
             if is_unlisted or url in known_urls:
                 self._end.errors.append(failure.message)
 

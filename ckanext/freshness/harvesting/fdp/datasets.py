@@ -82,7 +82,7 @@ class _Described:
     named: dict[str, str]
     """The distributions that the dataset's dcat:distribution names: URL by spelling."""
     without_url: list[str]
-    """What it names in place of URLs that can be requested."""
+    """Distributions that it names without a URL that can be requested: blank nodes and malformed URLs."""
     inside: set[Node]
     """The distributions that the dataset's own document describes."""
     outside: list[tuple[Graph, set[Node]]]

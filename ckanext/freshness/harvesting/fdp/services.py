@@ -58,7 +58,7 @@ def _add_description(graph: Graph, url: str, target: Graph) -> None:
     # A single service under another URL is the same service under another name.
     if service is None or (service != URIRef(url) and len(services) > 1):
         raise UnreadableDocument(url, "it describes no dcat:DataService", ReadOutcome.MALFORMED)
-    # What the target describes may be the dataset itself, of which the document may have a former title.
+    # The service's document may describe the dataset, too, and have a former title of it.
     described = {*target.subjects()} - {service}
     for node, statements in descriptions(graph, service, ()).items():
         for predicate, value in () if node in described else statements:
