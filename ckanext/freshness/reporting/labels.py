@@ -303,8 +303,14 @@ REASONS = {
         "The server's security certificate belongs to another address."
     ),
     FailureReason.TLS_UNTRUSTED.value: N_(
-        "The server's security certificate could not be verified: an intermediate certificate may be missing. "
-        "The link may still work in a browser."
+        "The server's security certificate could not be verified: its issuer is not known here, perhaps "
+        "because an intermediate certificate is missing. The link may still work in a browser."
+    ),
+    FailureReason.TLS_WEAK.value: N_(
+        "The server's security certificate is too weak for this portal. The link may still work in a browser."
+    ),
+    FailureReason.TLS_REFUSED.value: N_(
+        "This portal does not accept the server's security certificate. The link may still work in a browser."
     ),
     FailureReason.TLS_FAILED.value: N_("A secure connection to the server failed."),
     FailureReason.CONNECT_TIMEOUT.value: N_("The server took too long to answer."),
@@ -321,6 +327,7 @@ REASONS = {
     "unopened": N_(
         "The file could be opened at only one of two downloads. The next check shows whether it has changed."
     ),
+    "not public": N_("The file is gone or not public any more, or the link to it has expired."),
     "landing page": N_("The link leads to a web page, perhaps with the file to download there."),
 }
 """Sentences by the reason that is stored with a check."""

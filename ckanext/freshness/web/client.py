@@ -42,7 +42,8 @@ from .urls import Target, display_url, host_name
 
 _REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 _FOR_EVER = frozenset({301, 308})
-_SECOND_LOOKS = frozenset({FailureReason.MALFORMED, FailureReason.TLS_FAILED})
+_OUTDATED_TLS = frozenset({FailureReason.TLS_FAILED, FailureReason.TLS_WEAK})
+_SECOND_LOOKS = _OUTDATED_TLS | {FailureReason.MALFORMED}
 _NOT_TAKEN = frozenset(
     {
         *(FailureReason.CONNECTION_REFUSED, FailureReason.CONNECT_TIMEOUT),
@@ -88,6 +89,8 @@ class Client:
             "Accept-Encoding": ACCEPTED,
             "User-Agent": settings.user_agent,
         }
+        if settings.languages is not None:
+            headers["Accept-Language"] = settings.languages
         self._connections = Connections(
             self._names, settings.guard, headers, self._proxy, settings.ca_bundle
         )
@@ -185,7 +188,7 @@ class Client:
                 host.refuse()
                 found = await self._ask(pending, target, host)
         except Fault as fault:
-            host.ended(fault.silence, is_last=pending.attempts >= pending.limits.attempts)
+            host.ended(fault.silence, is_last=pending.is_last)
             raise
         host.ended(None, is_last=False)
         return found
@@ -218,14 +221,14 @@ class Client:
             # A proxy reads answers itself before it passes them on.
             if self._proxy is not None or fault.reason not in _SECOND_LOOKS:
                 raise
-            pending.outdated_tls |= fault.reason is FailureReason.TLS_FAILED
+            is_tls = fault.reason in _OUTDATED_TLS
+            pending.outdated_tls |= is_tls
             try:
                 return await self._exchange(pending, target, host, tolerant=True)
             except Fault as second:
                 # If nobody can read the answer, the first look says why. With TLS, and if it met a limit of
                 # ours, the second came further.
                 is_further = second.reason.meaning is not Meaning.FAILED
-                is_tls = fault.reason is FailureReason.TLS_FAILED
                 raise second if is_further or is_tls else fault from None
 
     async def _exchange(
@@ -244,7 +247,7 @@ class Client:
                 target,
                 pending.headers(target),
                 limits,
-                limits.total - pending.seconds,
+                pending.seconds_left,
             )
             response = await self._connections.ask(hop, verify=not insecure, tolerant=tolerant)
             return await _judge(pending, target, host, response)

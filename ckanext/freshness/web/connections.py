@@ -39,6 +39,12 @@ from .faults import (
 )
 from .urls import Target
 
+if sys.version_info >= (3, 11):
+    from asyncio import timeout
+else:
+    # A dependency of aiohttp there.
+    from async_timeout import timeout
+
 # Names
 
 
@@ -364,20 +370,22 @@ class Connections:
                     self._guard,
                     _outdated_tls(self._ca_bundle, verify) if is_tls else None,
                 )
-            response = await self._session.request(
-                hop.method,
-                URL(hop.target.url, encoded=True),
-                headers=hop.headers,
-                allow_redirects=False,
-                ssl=verify,
-                # "connect" and not "sock_connect", which starts again for each address of a name.
-                timeout=aiohttp.ClientTimeout(
-                    total=hop.total, connect=hop.limits.connect, sock_read=hop.limits.read
-                ),
-                max_line_size=MAX_HEADER_BYTES,
-                max_field_size=self._longest_field,
-                max_headers=self._most_fields,
-            )
+            # aiohttp reads empty lines and interim answers (1xx) without an end.
+            async with timeout(hop.limits.head):
+                response = await self._session.request(
+                    hop.method,
+                    URL(hop.target.url, encoded=True),
+                    headers=hop.headers,
+                    allow_redirects=False,
+                    ssl=verify,
+                    # "connect" and not "sock_connect", which starts again for each address of a name.
+                    timeout=aiohttp.ClientTimeout(
+                        total=hop.total, connect=hop.limits.connect, sock_read=hop.limits.read
+                    ),
+                    max_line_size=MAX_HEADER_BYTES,
+                    max_field_size=self._longest_field,
+                    max_headers=self._most_fields,
+                )
         except NETWORK_FAULTS as error:
             if self._proxy is not None and await self._is_away(self._proxy, error, hop.limits):
                 raise Fault(FailureReason.PROXY, PROXY_AWAY) from error

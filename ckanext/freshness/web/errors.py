@@ -74,7 +74,17 @@ class FailureReason(Enum):
     TLS_UNTRUSTED = (
         "certificate not trusted",
         _CANNOT_TELL,
-        "an intermediate certificate is missing, which browsers may know",
+        "its issuer is not known here, perhaps because an intermediate certificate is missing",
+    )
+    TLS_WEAK = (
+        "certificate too weak",
+        _CANNOT_TELL,
+        "its key or a signature is too weak for this site, but perhaps not for browsers",
+    )
+    TLS_REFUSED = (
+        "certificate refused",
+        _CANNOT_TELL,
+        "it breaks another rule, which browsers may not apply",
     )
     TLS_FAILED = "TLS failed", _FAILED, "not even outdated encryption is understood"
 
@@ -139,6 +149,8 @@ _SILENT = frozenset(
         FailureReason.TLS_SELF_SIGNED,
         FailureReason.TLS_WRONG_NAME,
         FailureReason.TLS_UNTRUSTED,
+        FailureReason.TLS_WEAK,
+        FailureReason.TLS_REFUSED,
         FailureReason.TLS_FAILED,
         FailureReason.CONNECT_TIMEOUT,
         FailureReason.READ_TIMEOUT,

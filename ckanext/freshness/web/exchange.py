@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,8 +31,10 @@ class Limits:
 
     :ivar connect: seconds until the connection is made, TLS included
     :ivar read: seconds without a single byte; twice as many in the last of several attempts
+    :ivar head: seconds until status and headers have arrived, whatever comes before them
     :ivar total: seconds of one attempt from its first to its last byte, redirects included. Time in our
         own queues and for name lookups does not count.
+    :ivar all_attempts: the same of all attempts together, and of the requests that they follow
     :ivar max_bytes: the size of a body, as received and as decompressed
     :ivar redirects: the number of redirects in one attempt
     :ivar attempts: the number of attempts
@@ -43,7 +46,9 @@ class Limits:
 
     connect: float = 10.0
     read: float = 30.0
+    head: float = 120.0
     total: float = 120.0
+    all_attempts: float = math.inf
     max_bytes: int = 50 * MIB
     redirects: int = 20
     attempts: int = 3
@@ -52,7 +57,7 @@ class Limits:
     retry_after_max: float = 600.0
 
     def __post_init__(self) -> None:
-        for name in ("connect", "read", "total", "max_bytes", "attempts"):
+        for name in ("connect", "read", "head", "total", "all_attempts", "max_bytes", "attempts"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, not {getattr(self, name)}")
         if min((self.redirects, self.jitter, self.retry_after_max, *self.backoff)) < 0:
@@ -63,10 +68,11 @@ class Limits:
 class ClientSettings:
     """The settings of a client.
 
-    :ivar user_agent: the ``User-Agent`` header: the site's name and an address for complaints
+    :ivar user_agent: the ``User-Agent`` header: the site's address, and one for complaints
     :ivar proxy: the URL of the proxy for all requests; its user and password are never shown
     :ivar ca_bundle: a file of certificate authorities that are trusted besides the system's
     :ivar insecure_hosts: hosts whose certificates are not verified; see :attr:`Answer.insecure`
+    :ivar languages: the ``Accept-Language`` header; None to send none
     """
 
     user_agent: str
@@ -75,6 +81,7 @@ class ClientSettings:
     proxy: str | None = field(default=None, repr=False)
     ca_bundle: Path | None = None
     insecure_hosts: frozenset[str] = frozenset()
+    languages: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +235,7 @@ class RequestAttempts:
     :ivar attempts: the number of attempts so far
     :ivar target: where the present attempt stands after redirects; ``seconds``, ``insecure`` and
         ``outdated_tls`` also belong to the present attempt
+    :ivar spent: seconds of earlier attempts, and of the requests that this one follows
     :ivar pause: seconds until the next attempt
     :ivar last: whether no other request to the host follows soon, so that its connection is closed
     """
@@ -245,6 +253,7 @@ class RequestAttempts:
         self.last = False
         self.attempts = 0
         self.pause = 0.0
+        self.spent = 0.0
         self._begin_attempt()
         self.start = self.target = parse_url(request.url) if target is None else target
         common = {}
@@ -268,6 +277,7 @@ class RequestAttempts:
         """Prepare the next attempt, which is due in ``pause`` seconds."""
         self.attempts += 1
         self.pause = pause
+        self.spent += self.seconds
         self.target = self.start
         if self.attempts == self.limits.attempts:
             # Browsers wait longer, too: some files are made when they are asked for.
@@ -297,7 +307,20 @@ class RequestAttempts:
         """Prepare one last attempt at the present target, without following the redirects again."""
         self.limits = replace(self.limits, attempts=self.attempts)
         self.pause = 0.0
+        self.spent += self.seconds
         self.seconds = 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until the last byte of the present attempt must have arrived."""
+        return min(self.limits.total, self.limits.all_attempts - self.spent) - self.seconds
+
+    @property
+    def is_last(self) -> bool:
+        """Whether neither time nor number allows another attempt."""
+        limits = self.limits
+        has_time = self.spent + self.seconds < limits.all_attempts
+        return self.attempts >= limits.attempts or not has_time
 
     def headers(self, target: Target) -> CIMultiDict[str]:
         """Return the headers of the request to ``target``; the request's own go to their origin only."""
@@ -312,7 +335,11 @@ class RequestAttempts:
             headers.update(self.request.headers)
         return headers
 
-    def follow(self, before: RequestAttempts, page: Answer) -> None:
+    def follow(self, before: RequestAttempts) -> None:
+        """Share the limit of time with the request that this one follows."""
+        self.spent = before.spent + before.seconds
+
+    def take_cookies(self, before: RequestAttempts, page: Answer) -> None:
         """Send the cookies of another request, whose answer was a page that leads here."""
         self._redirects.take_over(before._redirects)
         self._redirects.take_cookies(page.final_url, page.headers.getall("Set-Cookie", ()))
@@ -376,7 +403,7 @@ def pause_after(pending: RequestAttempts, asked_for: float | None = None) -> flo
 
     :param asked_for: the pause that the host asked for
     """
-    if pending.attempts >= pending.limits.attempts:
+    if pending.is_last:
         return None
     jitter = pending.limits.jitter
     if asked_for is not None:

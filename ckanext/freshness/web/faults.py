@@ -67,13 +67,27 @@ _ERRNO: dict[int | None, tuple[FailureReason, str]] = {
     ),
 }
 
+_UNKNOWN_ISSUER = (
+    "has a TLS certificate of an unknown issuer: perhaps an intermediate certificate is missing"
+)
+_WEAK_KEY = "has a TLS certificate with a weak key"
 # The codes of OpenSSL's X509_verify_cert_error_string.
 _CERTIFICATE: dict[int, tuple[FailureReason, str]] = {
+    2: (FailureReason.TLS_UNTRUSTED, _UNKNOWN_ISSUER),
     9: (FailureReason.TLS_EXPIRED, "has a TLS certificate that is not valid yet"),
     10: (FailureReason.TLS_EXPIRED, "has a TLS certificate that has expired"),
     18: (FailureReason.TLS_SELF_SIGNED, "has a self-signed TLS certificate"),
+    19: (
+        FailureReason.TLS_UNTRUSTED,
+        "has a TLS certificate of an authority that is not known",
+    ),
+    20: (FailureReason.TLS_UNTRUSTED, _UNKNOWN_ISSUER),
+    21: (FailureReason.TLS_UNTRUSTED, _UNKNOWN_ISSUER),
     62: (FailureReason.TLS_WRONG_NAME, "has a TLS certificate for another host name"),
     64: (FailureReason.TLS_WRONG_NAME, "has a TLS certificate for another address"),
+    66: (FailureReason.TLS_WEAK, _WEAK_KEY),
+    67: (FailureReason.TLS_WEAK, _WEAK_KEY),
+    68: (FailureReason.TLS_WEAK, "has a TLS certificate with a weak signature, such as of SHA-1"),
 }
 
 
@@ -114,8 +128,11 @@ def fault_of(error: BaseException, limits: Limits, *, answered: bool = False) ->
         return Fault(reasons.MALFORMED, words)
     # Since Python 3.11 asyncio's TimeoutError is also the system's ETIMEDOUT.
     if isinstance(error, asyncio.TimeoutError) and not getattr(error, "errno", None):
-        words = f"was not finished within {limits.total:g} s (total timeout)"
-        return Fault(reasons.UNFINISHED if answered else reasons.TOTAL_TIMEOUT, words)
+        if answered:
+            words = f"was not finished within {limits.total:g} s (total timeout)"
+            return Fault(reasons.UNFINISHED, words)
+        words = f"did not answer within {min(limits.head, limits.total):g} s (total timeout)"
+        return Fault(reasons.TOTAL_TIMEOUT, words)
     if isinstance(error, OSError):
         return _os_error(error)
     if answered:
@@ -129,7 +146,7 @@ def _certificate(problem: Exception) -> Fault:
         if problem.verify_code in _CERTIFICATE:
             return Fault(*_CERTIFICATE[problem.verify_code])
         why = problem.verify_message
-    return Fault(FailureReason.TLS_UNTRUSTED, f"has a TLS certificate that is not trusted: {why}")
+    return Fault(FailureReason.TLS_REFUSED, f"has a TLS certificate that is not accepted: {why}")
 
 
 def _payload(cause: BaseException | None) -> Fault:

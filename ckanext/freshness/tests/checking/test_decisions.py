@@ -455,7 +455,7 @@ NOT_THEIRS = (
     FailureReason.PROXY,
     FailureReason.OUT_OF_SOCKETS,
     FailureReason.NO_ROOM,
-    FailureReason.TLS_UNTRUSTED,
+    *(FailureReason.TLS_UNTRUSTED, FailureReason.TLS_WEAK, FailureReason.TLS_REFUSED),
     FailureReason.UNFINISHED,
 )
 FAILURES = dict.fromkeys(NOT_THEIRS, CANNOT_TELL) | {

@@ -55,6 +55,13 @@ def test_a_plain_get(server: FileServer) -> None:
     assert host.requests == 1
 
 
+def test_languages_are_asked_for(server: FileServer) -> None:
+    visit(f"{server.url}/x", settings=replace(SETTINGS, languages="de, *;q=0.5"))
+    visit(f"{server.url}/x")
+    spoken, unspoken = (asked.headers.get("Accept-Language") for asked in server.requests)
+    assert (spoken, unspoken) == ("de, *;q=0.5", None)
+
+
 CONDITIONS = [
     (ETAG, None, 304),
     (None, MODIFIED, 304),

@@ -14,6 +14,7 @@ from time import monotonic
 import pytest
 
 from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.raw import RawServer, repeating
 from ckanext.freshness.tests.web.support import (
     FAST,
     SETTINGS,
@@ -22,6 +23,7 @@ from ckanext.freshness.tests.web.support import (
     deaf_port,
     failure,
     lookup,
+    visit,
 )
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
@@ -46,7 +48,7 @@ SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
         faults.Drip(interval=0.02, headers=True),
         {"total": 0.2},
         FailureReason.TOTAL_TIMEOUT,
-        "was not finished within 0.2 s (total timeout)",
+        "did not answer within 0.2 s (total timeout)",
         1,
     ),
     # It still sends bytes, so that people get the file.
@@ -109,6 +111,40 @@ def test_what_servers_do(
     assert error.attempts == attempts
     assert 0 < error.seconds < 10
     assert "secret" not in str(error)
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+BEFORE_A_HEAD: dict[str, tuple[bytes, bytes, float]] = {
+    "empty lines": (b"", b"\r\n" * 1000, 0.001),
+    "line feeds": (b"", b"\n" * 1000, 0.001),
+    "empty lines, slowly": (b"", b"\r\n", 0.05),
+    "100 Continue": (b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.001),
+    "102 Processing": (b"", b"HTTP/1.1 102 Processing\r\n\r\n", 0.05),
+    "103 Early Hints": (b"", b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", 0.001),
+    "a status line that drips": (b"HTTP/1.1 200 ", b"O", 0.05),
+    "a header that drips": (OK + b"X-A: ", b"a", 0.05),
+    "headers that drip": (OK, b"X: a\r\n", 0.05),
+    "spaces": (b"", b" ", 0.05),
+}
+"""What a server sends for ever: the beginning, the rest, and the seconds between two pieces of it."""
+
+
+@pytest.mark.parametrize("name", BEFORE_A_HEAD)
+def test_a_head_has_a_limit_of_time(name: str) -> None:
+    with RawServer(repeating(*BEFORE_A_HEAD[name])) as server:
+        begin = monotonic()
+        error = failure(f"{server.url}/x", head=0.4, read=1.0)
+    assert monotonic() - begin < 3
+    # What cannot become an answer is malformed at once.
+    assert error.reason in (FailureReason.TOTAL_TIMEOUT, FailureReason.MALFORMED)
+    assert error.attempts == 1
+    if error.reason is FailureReason.TOTAL_TIMEOUT:
+        assert str(error) == f"{server.url}/x did not answer within 0.4 s (total timeout)"
+
+
+def test_a_body_may_take_longer_than_its_head(server: FileServer) -> None:
+    server.faults["/x"] = faults.Drip(interval=0.001)
+    assert visit(f"{server.url}/x", head=0.3).complete
 
 
 def test_host_not_allowed_after_a_redirect(server: FileServer) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from ckanext.freshness.tests.servers import gnutls
+from ckanext.freshness.tests.servers import gnutls, odd_certificates
 from ckanext.freshness.tests.servers.raw import RawServer, saying
 from ckanext.freshness.tests.web.support import SETTINGS, failure, visit
 from ckanext.freshness.web.errors import FailureReason
@@ -93,7 +93,7 @@ BAD = [
         of_an_unknown_authority,
         "good.example",
         FailureReason.TLS_UNTRUSTED,
-        "that is not trusted: unable",
+        "perhaps an intermediate certificate is missing",
     ),
 ]
 
@@ -126,7 +126,12 @@ def test_a_certificate_without_its_chain(
     root, leaf = trustme.CA(), authority.create_child_ca().issue_cert("127.0.0.1")
     for certificate, key, reason, words in (
         (root.cert_pem, root.private_key_pem, FailureReason.TLS_SELF_SIGNED, "has a self-signed"),
-        (leaf.cert_chain_pems[0], leaf.private_key_pem, FailureReason.TLS_UNTRUSTED, "not trusted"),
+        (
+            leaf.cert_chain_pems[0],
+            leaf.private_key_pem,
+            FailureReason.TLS_UNTRUSTED,
+            "perhaps an intermediate certificate is missing",
+        ),
     ):
         pem = tmp_path / reason.name
         pem.write_bytes(certificate.bytes() + key.bytes())
@@ -136,6 +141,90 @@ def test_a_certificate_without_its_chain(
             error = failure(f"https://127.0.0.1:{server.port}/x", settings=trusting)
         assert error.reason is reason
         assert words in str(error)
+
+
+def with_unknown_root(_: trustme.CA, directory: Path) -> Path:
+    root, pem = trustme.CA(), directory / "served.pem"
+    leaf = root.issue_cert("127.0.0.1")
+    for part in (leaf.private_key_pem, *leaf.cert_chain_pems, root.cert_pem):
+        part.write_to_path(str(pem), append=True)
+    return pem
+
+
+def weak_key(authority: trustme.CA, directory: Path) -> Path:
+    return odd_certificates.issue(authority, directory, bits=1024)
+
+
+def weakest_key(authority: trustme.CA, directory: Path) -> Path:
+    return odd_certificates.issue(authority, directory, bits=512)
+
+
+def sha1(authority: trustme.CA, directory: Path) -> Path:
+    return odd_certificates.issue(authority, directory, digest="sha1")
+
+
+def for_clients(authority: trustme.CA, directory: Path) -> Path:
+    return odd_certificates.issue(authority, directory, extension="extendedKeyUsage=clientAuth")
+
+
+ODD: list[tuple[Callable[[trustme.CA, Path], Path], FailureReason | None, str]] = [
+    (with_unknown_root, FailureReason.TLS_UNTRUSTED, "of an authority that is not known"),
+    # Browsers take it, too.
+    (weak_key, None, ""),
+    (weakest_key, FailureReason.TLS_WEAK, "has a TLS certificate with a weak key"),
+    (sha1, FailureReason.TLS_WEAK, "with a weak signature, such as of SHA-1"),
+    (
+        for_clients,
+        FailureReason.TLS_REFUSED,
+        "that is not accepted: unsuitable certificate purpose",
+    ),
+    (odd_certificates.of_a_leaf, FailureReason.TLS_REFUSED, "that is not accepted: invalid CA"),
+]
+"""What is served, why it is refused (None: it is not), and what is said of it."""
+
+needs_openssl = pytest.mark.skipif(
+    odd_certificates.OPENSSL is None, reason="the command openssl is not installed"
+)
+
+
+def serving(pem: Path) -> ssl.SSLContext:
+    """Serve a certificate, however weak it is."""
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.maximum_version = ssl.TLSVersion.TLSv1_2
+    served.set_ciphers("DEFAULT:@SECLEVEL=0")
+    served.load_cert_chain(pem)
+    return served
+
+
+@needs_openssl
+@pytest.mark.parametrize(("issue", "reason", "words"), ODD)
+def test_each_failure_of_a_certificate_has_its_words(
+    authority: trustme.CA,
+    trusting: ClientSettings,
+    tmp_path: Path,
+    issue: Callable[[trustme.CA, Path], Path],
+    reason: FailureReason | None,
+    words: str,
+) -> None:
+    with RawServer(OK, serving(issue(authority, tmp_path))) as server:
+        url = f"https://127.0.0.1:{server.port}/x"
+        if reason is None:
+            answer = visit(url, settings=trusting)
+            assert (answer.status, answer.outdated_tls) == (200, True)
+            return
+        error = failure(url, settings=trusting)
+    assert (error.reason, error.attempts) == (reason, 1)
+    assert words in str(error)
+    assert ("intermediate" in str(error)) is ("intermediate" in words)
+
+
+@needs_openssl
+def test_an_authority_with_a_weak_key_is_believed_in_a_second_look(tmp_path: Path) -> None:
+    bundle, pem = odd_certificates.weak_authority(tmp_path)
+    with RawServer(OK, serving(pem)) as server:
+        url = f"https://127.0.0.1:{server.port}/x"
+        answer = visit(url, settings=replace(SETTINGS, ca_bundle=bundle))
+    assert (answer.status, answer.outdated_tls) == (200, True)
 
 
 def test_an_excuse_is_for_its_host_only(authority: trustme.CA) -> None:
