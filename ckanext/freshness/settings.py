@@ -8,6 +8,7 @@ a ValueError that says what the value must be.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -186,6 +187,8 @@ RETRY_DELAYS = (5.0, 20.0)
 _BROKEN_AFTER = timedelta(days=1)
 _TOTAL_TIMEOUT = {HARVEST: 120.0, CHECK: 3600.0}
 """Seconds for one whole answer. A slow file is not a broken one."""
+_ALL_ATTEMPTS = {HARVEST: math.inf, CHECK: _TOTAL_TIMEOUT[CHECK]}
+"""Seconds for all answers of one check until it has the file. A second download has as many of its own."""
 _REDIRECTS = {HARVEST: 5, CHECK: 20}
 """Browsers follow twenty."""
 
@@ -268,11 +271,18 @@ def brake_limits(source: SourceConfig, min_records: int) -> BrakeLimits:
     )
 
 
-def web(limits: Limits) -> ClientSettings:
-    """Return the settings of an HTTP client: the given limits, and the site's rules for connections."""
+def web(limits: Limits, purpose: str = CHECK) -> ClientSettings:
+    """Return the settings of an HTTP client: the given limits, and the site's rules for connections.
+
+    Checks speak as browsers do, since some servers have nothing for others. Sources of harvests expect
+    programs, and some bot walls let programs pass but ask everything called Mozilla for a proof of work.
+    """
     bundle = option("ca_bundle")
+    is_check = purpose == CHECK
+    agent = "Mozilla/5.0 (compatible; {}; {})" if is_check else "{} ({})"
     return ClientSettings(
-        user_agent=user_agent(),
+        user_agent=agent.format(_NAME, _about_us()),
+        languages=_languages() if is_check else None,
         limits=limits,
         guard=Guard(words("allowed_networks")),
         proxy=tk.config.get("ckan.download_proxy") or None,
@@ -281,12 +291,38 @@ def web(limits: Limits) -> ClientSettings:
     )
 
 
-def user_agent() -> str:
-    """Return our User-Agent: the extension's version and the site's address for questions.
+_NAME = f"ckanext-freshness/{version('ckanext-freshness')}"
+"""Our name in the User-Agent. It avoids "link" and "checker", which some firewalls block."""
 
-    It avoids the words "link" and "checker", which some firewalls block.
+
+def _about_us() -> str:
+    """Return the site's URL and its contact for the comment of a User-Agent (RFC 9110, section 5.6.5)."""
+    site = parse_url(site_url()).url.translate(_IN_A_COMMENT)
+    contact = option("contact")
+    return f"+{site}; {contact}" if contact else f"+{site}"
+
+
+_IN_A_COMMENT = str.maketrans({"(": "%28", ")": "%29"})
+
+
+def _languages() -> str:
+    """Return the Accept-Language of the site: its own language, then any other."""
+    own = str(tk.config.get("ckan.locale_default") or "en").partition("@")[0].replace("_", "-")
+    return f"{own}, *;q=0.5"
+
+
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+", re.ASCII)
+_URL = re.compile(r"https?://[^\s()\\;\"<>]+", re.ASCII)
+
+
+def contact(text: str) -> str:
+    """Return an address or a URL that can stand in a User-Agent.
+
+    :raises ValueError: it is neither
     """
-    return f"ckanext-freshness/{version('ckanext-freshness')} (+{tk.config.get('ckan.site_url')})"
+    if not text or (text.isascii() and (_EMAIL.fullmatch(text) or _URL.fullmatch(text))):
+        return text
+    raise ValueError(f"must be an address or a URL in ASCII without brackets, not {text!r}")
 
 
 class BrokenRule(NamedTuple):
@@ -393,6 +429,7 @@ def _limits(purpose: str) -> Limits:
     return Limits(
         read=_limit("read_timeout", purpose),
         total=_TOTAL_TIMEOUT[purpose],
+        all_attempts=_ALL_ATTEMPTS[purpose],
         max_bytes=int(_limit("max_bytes", purpose)),
         redirects=_REDIRECTS[purpose],
         attempts=1 + len(RETRY_DELAYS),

@@ -136,7 +136,7 @@ async def source_client(
     hosts = Hosts(policy)
     limits = settings.harvest_limits(config)
     limits = replace(limits, max_bytes=max(limits.max_bytes, max_bytes or 0))
-    async with Client(settings.web(limits), hosts) as client:
+    async with Client(settings.web(limits, settings.HARVEST), hosts) as client:
         reach = SourceHosts(source.url, config.allowed_hosts, headers)
         yield SourceClient(client, hosts, policy.connections, reach)
 

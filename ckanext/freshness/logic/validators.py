@@ -94,6 +94,7 @@ KINDS: Mapping[str, Callable[..., Any]] = {
     "thresholds": _checked(lambda text: Thresholds.parse(text or "")),
     "frequency": _checked(_frequency),
     "addresses": _checked(_addresses),
+    "contact": values.contact,
 }
 """Functions that read values, by kind. Structured values stay as they are in CKAN's configuration."""
 

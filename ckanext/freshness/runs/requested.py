@@ -116,6 +116,7 @@ def tested(links: Sequence[ResourceToCheck]) -> Mapping[str, CheckResult]:
         limits,
         attempts=1,
         total=SECONDS,
+        all_attempts=SECONDS,
         max_bytes=min(limits.max_bytes, _LEAST),
         retry_after_max=0,
     )

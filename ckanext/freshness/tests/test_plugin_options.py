@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness import settings
 from ckanext.freshness.harvesting.source_config import SourceConfig
 from ckanext.freshness.harvesting.strategy import BrakeLimits
+from ckanext.freshness.web.errors import FetchError
+from ckanext.freshness.web.exchange import Limits
+from ckanext.freshness.web.headers import can_be_sent
 from ckanext.freshness.web.hosts import HostPolicy
 
 PACKAGE = Path(__file__).parents[1]
@@ -125,6 +129,22 @@ KINDS: dict[str, Kind] = {
     "thresholds": Kind(
         {"7:7,14,21 30:30,44,60": "7:7,14,21 30:30,44,60"},
         {"nonsense": "Thresholds 'nonsense'", "7:7,14,6": "'7:7,14,6'"},
+    ),
+    "contact": Kind(
+        {one: one for one in ("opendata@example.org", "https://example.org/about?x=1#y")},
+        dict.fromkeys(
+            (
+                *(
+                    "J\u00f6rg <j@example.org>",
+                    "j\u00f6rg@example.org",
+                    "example.org",
+                    "a@b.org; x",
+                ),
+                *("a@b.org (us)", "https://example.org/(a)", "https://b\u00fccher.example"),
+            ),
+            "must be an address or a URL in ASCII without brackets, not",
+        ),
+        "",
     ),
     "frequency": Kind({"P1Y": "P1Y", "weekly": "weekly"}, {"sometimes": "sometimes"}, ""),
 }
@@ -232,11 +252,6 @@ def test_a_sites_rules() -> None:
             stack.enter_context(changed_config(key, value))
         checks = settings.checks()
         harvest = settings.harvest_policy(SourceConfig()), settings.harvest_limits(SourceConfig())
-        agent = settings.web(checks.limits).user_agent
-    assert agent.startswith("ckanext-freshness/")
-    assert agent.endswith("(+https://Data.Example.org:8443/portal)")
-    # Firewalls block who says so.
-    assert not any(word in agent.lower() for word in ("link", "check"))
     assert checks.site == "https://data.example.org:8443/portal/"
     assert checks.policy == HostPolicy(3, 4.0, failures=10)
     # What a host has of its own takes nothing else from it.
@@ -246,6 +261,47 @@ def test_a_sites_rules() -> None:
     assert [one / timedelta(days=1) for one in days.values()] == [0.5, 0.5, 2, 2, 14]
     assert settings.broken_rule() == (3, timedelta(days=1))
     assert settings.resource_fields() == {"last_modified", "size", "mimetype"}
+
+
+AGENTS = (
+    ("https://Data.Example.org:8443/portal", "", "en", "+https://data.example.org:8443/portal"),
+    ("https://data.example.org", "a@b.org", "en", "+https://data.example.org/; a@b.org"),
+    ("https://b\u00fccher.example/a (b)", "", "en", "+https://xn--bcher-kva.example/a%20%28b%29"),
+    ("https://user:geheim@data.example.org", "", "en", "+https://data.example.org/"),
+    ("https://x.example\r\nX-Evil: 1", "", "en", None),
+    ("https://data.example.org", "", "pt_BR", "+https://data.example.org/"),
+    ("https://data.example.org", "", "sr_Latn", "+https://data.example.org/"),
+)
+"""The site's URL, contact and language, and what the User-Agent says of them."""
+
+
+@pytest.mark.usefixtures("with_plugins")
+@pytest.mark.parametrize(("site", "contact", "language", "about"), AGENTS)
+def test_what_requests_say_of_the_site(
+    site: str, contact: str, language: str, about: str | None
+) -> None:
+    given = {
+        "ckan.site_url": site,
+        "ckanext.freshness.contact": contact,
+        "ckan.locale_default": language,
+    }
+    with contextlib.ExitStack() as stack:
+        for key, value in given.items():
+            stack.enter_context(changed_config(key, value))
+        if about is None:
+            with pytest.raises(FetchError):
+                settings.web(Limits())
+            return
+        check, harvest = (settings.web(Limits(), purpose) for purpose in ("check", "harvest"))
+    version = metadata.version("ckanext-freshness")
+    assert check.user_agent == f"Mozilla/5.0 (compatible; ckanext-freshness/{version}; {about})"
+    assert harvest.user_agent == f"ckanext-freshness/{version} ({about})"
+    assert check.languages == f"{language.replace('_', '-')}, *;q=0.5"
+    assert harvest.languages is None
+    for agent in (check.user_agent, harvest.user_agent):
+        assert can_be_sent(agent) and agent.isascii()
+        # Firewalls block who says so.
+        assert not any(word in agent.lower() for word in ("link", "check"))
 
 
 @pytest.mark.usefixtures("with_plugins")
