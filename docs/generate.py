@@ -180,7 +180,20 @@ def answers() -> Iterator[str]:
     for status, row in sorted(STATUSES.items()):
         alike.setdefault((MEANINGS[row.meaning], row.why), []).append(str(status))
     rows = [(", ".join(statuses), link, why) for (link, why), statuses in alike.items()]
-    rows.append(("503 with ``Retry-After``", "cannot tell", "the server asks for a pause"))
+    rows.append(
+        (
+            "401 and 403 of an object store",
+            "failed",
+            "nobody gets the file, if the link worked before, or its signature has expired",
+        )
+    )
+    rows.append(
+        (
+            "503 with ``Retry-After``",
+            "cannot tell",
+            "the server asks for a pause; failed after 14 days",
+        )
+    )
     rows.append(("any other from 200 to 299", "works", "the file comes with it"))
     rows.append(("any other", "failed", "people do not get the file either"))
     yield from table(("Status", "The link", "Why"), rows, "20 20 60")

@@ -36,7 +36,10 @@ class Row(NamedTuple):
 _WORKS, _FAILED, _CANNOT_TELL, _OURS = Meaning
 
 STATUSES: Mapping[int, Row] = {
-    202: Row(_CANNOT_TELL, "the file may exist later (RFC 9110, section 15.3.3)"),
+    202: Row(
+        _CANNOT_TELL,
+        "the file may exist later (RFC 9110, section 15.3.3); failed after 14 days, unless with a page",
+    ),
     204: Row(_FAILED, "there is no file (RFC 9110, section 15.3.5)"),
     205: Row(_FAILED, "there is no file (RFC 9110, section 15.3.6)"),
     304: Row(_WORKS, "not modified, if we named what we know"),
@@ -141,6 +144,53 @@ def wall_of_page(first: bytes) -> str | None:
     return next((name for name, sign in WALL_PAGES.items() if re.search(sign, first)), None)
 
 
+# Object stores
+
+STORE_CODES = frozenset(
+    {
+        # A file that is gone, if nobody may list the bucket, or that is not public any more
+        *("AccessDenied", "AllAccessDisabled", "InvalidObjectState"),
+        *("AccountProblem", "UserProjectAccountProblem", "AccountIsDisabled", "UserDisable"),
+        *("NoAuthenticationInformation", "AuthenticationRequired", "UnauthorizedAccess"),
+        # A signature in the URL that is not valid any more
+        *("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "AuthenticationFailed"),
+        *("AuthorizationPermissionMismatch", "InvalidSecurityToken"),
+    }
+)
+"""Codes with which object stores (S3 and all that speak its protocol, Azure, Google) refuse everybody a file
+that they gave before. Others, such as ``AuthorizationFailure``, depend on the network of who asks."""
+
+_STORE = re.compile(
+    rb"\s*(?:\xef\xbb\xbf)?(?:<\?xml[^>]{0,99}>)?\s*<Error[^>]{0,99}>\s*<Code>(\w{1,99})</Code>"
+)
+_BY_ORIGIN = re.compile(rb"explicit deny|referr?er", re.IGNORECASE)
+"""Messages of rules that may be for some networks or programs only."""
+_EXPIRED = re.compile(
+    rb"<Code>(?:ExpiredToken|ExpiredRequest|TokenRefreshRequired|SecurityTokenExpired)<"
+    rb"|(?:Request|token) has expired|not valid in the specified time frame",
+    re.IGNORECASE,
+)
+
+
+def may_be_of_store(answer: Answer) -> bool:
+    """Decide whether an answer may be the refusal of an object store, so that its beginning is read."""
+    return answer.status in (401, 403) and "xml" in answer.headers.get("Content-Type", "").lower()
+
+
+def refusal_of_store(first: bytes, *, worked: bool) -> str | None:
+    """Return the code with which an object store refuses a file to everybody; None if it does not.
+
+    :param first: the first bytes of the answer
+    :param worked: whether the link has worked: a file that was never seen may be for people in another network
+    """
+    found = _STORE.match(first)
+    if found is None or _BY_ORIGIN.search(first):
+        return None
+    code = found[1].decode()
+    is_for_all = _EXPIRED.search(first) or (worked and code in STORE_CODES)
+    return code if is_for_all else None
+
+
 # Headers
 
 MADE_ON_THE_FLY = timedelta(minutes=1)
@@ -168,6 +218,8 @@ class AnswerHeaders(NamedTuple):
     """Content-Length is 0."""
     age: timedelta = timedelta(0)
     """How long a cache has kept the answer."""
+    promises_later: bool = False
+    """Whether the server says that the file is there later, and that is what it says to browsers, too."""
     partial: bool = False
     """Whether the body is certainly only a part of the file. The checker never asks for a part."""
 
@@ -195,8 +247,17 @@ def read_headers(answer: Answer) -> AnswerHeaders:
         "Retry-After" in headers,
         answer.status != 304 and headers.get("Content-Length") == "0",
         age,
+        _promises_later(answer),
         answer.status == HTTPStatus.PARTIAL_CONTENT and _is_part(headers.get("Content-Range", "")),
     )
+
+
+def _promises_later(answer: Answer) -> bool:
+    """Decide whether a server promises the file for later. Bot walls also answer 202, to programs."""
+    if answer.status == HTTPStatus.ACCEPTED:
+        is_page = mimetype_of(answer) in ("text/html", "application/xhtml+xml")
+        return not is_page and "x-amzn-waf-action" not in answer.headers
+    return answer.status == HTTPStatus.SERVICE_UNAVAILABLE and "Retry-After" in answer.headers
 
 
 _RANGE = re.compile(r"\s*bytes[\s=]\s*(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)\s*", re.IGNORECASE)

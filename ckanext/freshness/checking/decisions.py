@@ -22,7 +22,7 @@ dates that a server makes for each answer.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,12 +31,16 @@ from ..web.errors import FailureReason, Meaning
 from .answers import NOT_THERE, AnswerHeaders, believed, status_in_words, status_means
 from .formats import Shape
 from .outlines import Outline
+from .selection import SLACK
 
 if TYPE_CHECKING:
     from ..copies.store import StagedBody
 
 UNOPENED = "unopened"
 """Instead of the detector's name: the hash of the bytes of a file that its detector could not open."""
+
+PATIENCE = timedelta(days=14)
+"""How long a server may promise a file for later. Then each further promise is a failure."""
 
 EARLIER_HASHES = 20
 """Number of earlier hashes stored for a resource, the newest first."""
@@ -137,6 +141,8 @@ class KnownContent:
     """The kind of that file, in words."""
     unconfirmed: str | None = None
     """A new hash that no second download has confirmed."""
+    waits_since: datetime | None = None
+    """The first check at which the server promised the file for later, if no check has found the file since."""
     dates_lie: bool | None = None
     """Whether the server's Last-Modified moved while the contents stayed. False if it moved with them; None if
     neither was seen."""
@@ -325,15 +331,16 @@ def after_failure(
     if reason.meaning is not Meaning.FAILED:
         put_off = reason is FailureReason.HOST_SILENT
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL, put_off=put_off)
-    return _error(memory)
+    return failed(memory)
 
 
 def may_show_wall(headers: AnswerHeaders) -> bool:
     """Decide whether the page of an error may be that of a bot wall, so that its beginning is read."""
-    return headers.status >= 400 and headers.status not in NOT_THERE and not cannot_tell(headers)
+    return headers.status >= 400 and headers.status not in NOT_THERE
 
 
-def _error(memory: KnownContent) -> Decision:
+def failed(memory: KnownContent) -> Decision:
+    """Return the decision that a link has failed."""
     return Decision(NextRequest.END, memory, Outcome.ERROR, counts_as_failure=True)
 
 
@@ -369,13 +376,15 @@ def after_headers(
     :param verifies_dates: hash the body if the server's dates were never compared with contents
     """
     if headers.status == 304 and not conditional:
-        return _error(memory)
+        return failed(memory)
+    if headers.promises_later:
+        return _waits(memory, now)
     if cannot_tell(headers):
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if headers.status == 304:
         return Decision(NextRequest.END, replace(memory, unconfirmed=None), Outcome.NOT_MODIFIED)
     if status_means(headers.status) is Meaning.FAILED or headers.partial:
-        return _error(memory)
+        return failed(memory)
     modified = None if memory.dates_lie else believed(headers, now)
     if modified is not None and last_change is not None and modified <= last_change:
         modified = None
@@ -385,6 +394,14 @@ def after_headers(
     if modified is None or not makes_fresh or hash_anyway or memory.hash is None or headers.empty:
         return Decision(NextRequest.HASH, memory, modified=modified)
     return _unread(memory, headers, modified)
+
+
+def _waits(memory: KnownContent, now: datetime) -> Decision:
+    """Decide for a file that the server has promised for later."""
+    since = memory.waits_since or now
+    if now - since >= PATIENCE - SLACK:
+        return failed(memory)
+    return Decision(NextRequest.END, replace(memory, waits_since=since), Outcome.CANNOT_TELL)
 
 
 def cannot_tell(headers: AnswerHeaders) -> bool:
@@ -423,7 +440,7 @@ def after_body(
     if is_uncertain:
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if not fits:
-        return _error(memory)
+        return failed(memory)
     if step.next is NextRequest.END:
         return step
     if digest is None:
@@ -580,8 +597,10 @@ def _value(hash_: str) -> str:
 def outcome_in_words(step: Decision, headers: AnswerHeaders) -> str | None:
     """Return why an answer was of no use, in words for people; None if it was."""
     if step.outcome is Outcome.ERROR:
-        unasked = " to a request without conditions" if headers.status == 304 else ""
-        return f"answered {status_in_words(headers.status)}{unasked}"
+        more = " to a request without conditions" if headers.status == 304 else ""
+        if headers.promises_later:
+            more = f" for {PATIENCE.days} days"
+        return f"answered {status_in_words(headers.status)}{more}"
     if step.outcome is Outcome.CANNOT_TELL:
         return f"answered {status_in_words(headers.status)}: the link may still work in a browser"
     return None

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from http import HTTPStatus
 from typing import NamedTuple
 
 from ..translation import N_
@@ -157,9 +158,8 @@ Parquet and similar formats have first bytes of their own, which are :attr:`File
 types, such as ``application/octet-stream``, promise nothing.
 """
 
-_TAKE_PAGES = frozenset(
+_PAGE_WORDS = frozenset(
     {
-        # Web pages and applications
         *("html", "htm", "xhtml", "mhtml", "shtml", "php", "asp", "aspx", "jsp", "cfm", "web"),
         *("webpage", "website", "webapp", "webapplication", "application", "app", "page", "site"),
         *("portal", "dashboard", "viewer", "visualization", "visualisation", "interactive", "tool"),
@@ -170,6 +170,12 @@ _TAKE_PAGES = frozenset(
         *("shiny", "qgis", "search", "database", "git", "github", "gitlab", "repository"),
         *("ckan", "directory", "folder", "listing", "ftp", "google", "gsheet", "googlesheet"),
         "googlesheets",
+    }
+)
+"""Words of formats that are web pages and applications."""
+
+_TAKE_PAGES = _PAGE_WORDS | frozenset(
+    {
         # Text that may begin with tags
         *("md", "markdown"),
         # Interfaces, many of which have a page
@@ -205,6 +211,9 @@ _LINKED_DATA = {
     **dict.fromkeys(("rdf", "rdfxml", "owl", "skos"), "application/rdf+xml, text/turtle"),
 }
 """The media types to ask for, by words of formats. Their servers have a page at the same URL, for browsers."""
+
+OF_BROWSERS = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+"""The Accept header with which browsers open a page. Some servers have no page for others."""
 
 _NO_MEMBERS = b"PK\x05\x06"
 """First bytes of a ZIP archive without members."""
@@ -284,22 +293,30 @@ class PromisedFormat:
     :ivar name: as declared, cut to 100 characters; empty if none is declared
     :ivar formats: the formats of :data:`FITS`, each of which is accepted; empty if one of them is unknown
     :ivar words: all words of the declared formats, known or not
+    :ivar accept: the Accept header to ask with; None for any type
+    :ivar second_accept: the one to ask with once more if the first brings nothing; see :meth:`asks_twice`
     """
 
     name: str
     formats: tuple[str, ...]
     words: frozenset[str] = frozenset()
+    accept: str | None = None
+    second_accept: str | None = None
+
+    def asks_twice(self, status: int, *, is_page: bool) -> bool:
+        """Decide whether to ask with the second Accept header.
+
+        :param status: of the answer to the first
+        :param is_page: whether a page came in place of the data
+        """
+        if status in (HTTPStatus.NOT_FOUND, HTTPStatus.NOT_ACCEPTABLE):
+            return True
+        return is_page and not _LINKED_DATA.keys().isdisjoint(self.words)
 
     @property
     def takes_pages(self) -> bool:
         """Whether a web page may be what is meant: the format says so, or there is none."""
         return self.words <= _NAME_NOTHING or not _TAKE_PAGES.isdisjoint(self.words)
-
-    @property
-    def accept(self) -> str | None:
-        """The media types of linked data to ask for if a page came in its place; None for other data."""
-        types = [types for word, types in _LINKED_DATA.items() if word in self.words]
-        return ", ".join((*types, "*/*;q=0.1")) if types else None
 
 
 @lru_cache(maxsize=1024)
@@ -317,7 +334,18 @@ def promise(declared_format: str | None, media_type: str | None) -> PromisedForm
     if formats and by_type and by_type not in formats:
         formats.append(by_type)
     is_known = all(name in FITS for name in formats)
-    return PromisedFormat(declared[:100], tuple(formats) if is_known else (), frozenset(formats))
+    words = frozenset(formats)
+    return PromisedFormat(
+        declared[:100], tuple(formats) if is_known else (), words, *_accepts(words)
+    )
+
+
+def _accepts(words: frozenset[str]) -> tuple[str | None, str | None]:
+    """Return the two Accept headers to ask with for a format of these words."""
+    if words <= _PAGE_WORDS | _NAME_NOTHING:
+        return OF_BROWSERS, "*/*"
+    types = [types for word, types in _LINKED_DATA.items() if word in words]
+    return None, ", ".join((*types, "*/*;q=0.1")) if types else OF_BROWSERS
 
 
 def verdict(

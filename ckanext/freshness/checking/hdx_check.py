@@ -18,7 +18,7 @@ from ..web.errors import FetchError
 from ..web.exchange import Answer, Body, Request, RequestAttempts, Sink
 from ..web.urls import Target
 from . import decisions
-from .answers import AnswerHeaders, read_headers
+from .answers import AnswerHeaders, may_be_of_store, read_headers
 from .decisions import Attempt, CheckResult, Decision, NextRequest, Outcome, ResourceToCheck
 from .engine import NextStep, check_all
 from .formats import Shape, kind_of_text
@@ -105,7 +105,8 @@ class HdxCheck:
         self._link = Link(host, None if target is None else target.url)
         self._target = target
         self._refreshes = 0
-        self._accept: str | None = None
+        self._is_negotiated = False
+        """Whether the second Accept header of the promised format is sent."""
         self._request: RequestAttempts | None = None
         self._incoming: _Incoming | None = None
         self._steps: list[Decision] = []
@@ -131,21 +132,31 @@ class HdxCheck:
         return request is not None and (request.etag, request.last_modified) != (None, None)
 
     def _ask(self, etag: str | None = None, last_modified: str | None = None) -> RequestAttempts:
-        url = self._resources[0].url
-        request = Request(url, accept=self._accept, etag=etag, last_modified=last_modified)
+        promised = promise_of(self._resources[0])
+        request = Request(
+            self._resources[0].url,
+            accept=promised.second_accept if self._is_negotiated else promised.accept,
+            etag=etag,
+            last_modified=last_modified,
+        )
         return self._tools.client.begin(request, self._choose_sink, self._target)
 
     def _ask_again(self, page: Answer | None = None) -> NextStep:
         """Ask without conditions, and with the cookies of the pages that led here."""
         before, self._request = self._request, self._ask()
+        if before is not None and self._first is None:
+            self._request.follow(before)
         if self._refreshes and before is not None and page is not None:
-            self._request.follow(before, page)
+            self._request.take_cookies(before, page)
         return NextStep.ASK_NOW
 
-    def _negotiates(self) -> bool:
-        """Ask for the promised type of linked data, once, if a page came in its place."""
-        before, self._accept = self._accept, promise_of(self._resources[0]).accept
-        return before != self._accept
+    def _negotiates(self, status: int, *, is_page: bool) -> bool:
+        """Ask for another type, once, if the server has nothing of the first."""
+        promised = promise_of(self._resources[0])
+        if self._is_negotiated or not promised.asks_twice(status, is_page=is_page):
+            return False
+        self._is_negotiated = True
+        return True
 
     def _follows_refresh(self, received: Received, *, is_page: bool) -> bool:
         """Ask for the URL to which a page sends browsers, with the cookies of the page."""
@@ -165,7 +176,7 @@ class HdxCheck:
         """Decide what to do with the body of an answer whose headers have arrived."""
         self.close()
         headers = read_headers(answer)
-        if self._refreshes or self._accept:
+        if self._refreshes or self._is_negotiated:
             # The next check's conditions would reach the page, which is older and does not change.
             headers = headers._replace(etag=None, last_modified_text=None, last_modified=None)
         self._incoming = incoming = _Incoming(headers)
@@ -187,9 +198,12 @@ class HdxCheck:
             )
             return incoming.hasher
         is_dated = any(step.outcome is Outcome.HEADER for step in self._steps)
-        if is_dated or (self._first is None and decisions.may_show_wall(headers)):
+        may_tell = may_be_of_store(answer) or (
+            decisions.may_show_wall(headers) and any(step.counts_as_failure for step in self._steps)
+        )
+        if is_dated or (self._first is None and may_tell):
             # A newer date counts only if the body does not begin like an error text. The page of an error may
-            # be that of a bot wall.
+            # be that of a bot wall, and a refusal may be for everybody.
             incoming.beginning = FirstBytes()
             return incoming.beginning
         return Body.SKIP
@@ -213,6 +227,8 @@ class HdxCheck:
             is_empty = received.body is not None and not received.body.size
             memory = self._resources[0].memory
             if decisions.distrusts(memory, incoming.headers, is_empty=is_empty):
+                # One more request is enough for both.
+                self._negotiates(answer.status, is_page=False)
                 return self._ask_again()
         found = [
             (
@@ -227,7 +243,7 @@ class HdxCheck:
         is_error = any(judged.step.outcome is Outcome.ERROR for _, judged in found)
         if (is_page or is_error) and self._follows_refresh(received, is_page=is_page):
             return NextStep.ASK_NOW
-        if is_page and self._negotiates():
+        if self._negotiates(answer.status, is_page=is_page):
             return self._ask_again(answer)
         shape = await self._shape(found)
         unconfirmed = []
@@ -301,8 +317,13 @@ def _share_requests(one: ResourceToCheck, other: ResourceToCheck) -> bool:
         one.url == other.url
         and not (one.keep_copy or other.keep_copy)
         and _conditions(one) == _conditions(other)
-        and promise_of(one).accept == promise_of(other).accept
+        and _accepts(one) == _accepts(other)
     )
+
+
+def _accepts(resource: ResourceToCheck) -> tuple[str | None, str | None]:
+    promised = promise_of(resource)
+    return promised.accept, promised.second_accept
 
 
 def _text_with_shape(resources: Iterable[ResourceToCheck], *, is_second: bool) -> str | None:

@@ -10,7 +10,15 @@ from ..web.errors import FailureReason, FetchError
 from ..web.exchange import Answer
 from ..web.urls import Target, display_url, join_url
 from . import decisions
-from .answers import AnswerHeaders, mimetype_of, refresh_of, status_in_words, wall_of_page
+from .answers import (
+    AnswerHeaders,
+    may_be_of_store,
+    mimetype_of,
+    refresh_of,
+    refusal_of_store,
+    status_in_words,
+    wall_of_page,
+)
 from .decisions import (
     UNOPENED,
     Attempt,
@@ -28,8 +36,14 @@ from .hasher import FirstBytes, HashedBody
 NO_FILE = ("format", "landing page")
 """Reasons of answers that are not the file."""
 
+NOT_PUBLIC = "not public"
+"""The reason of answers by which an object store gives a file to nobody."""
+
 USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
 """Outcomes whose answer may not be the file: its headers are not counted."""
+
+
+_WITHOUT_FILE = (Outcome.ERROR, Outcome.CANNOT_TELL)
 
 
 class Link(NamedTuple):
@@ -155,6 +169,8 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
     is_error = mismatch is not None and mismatch.is_error
     is_uncertain = mismatch is not None and mismatch.is_uncertain
     wall = wall_of_page(body.first) if body is not None and (is_error or not is_file) else None
+    if not is_file and wall is None and (refusal := _refusal(resource, received)):
+        return Judged(decisions.failed(resource.memory), refusal, NOT_PUBLIC)
     if not is_file and wall is None:
         return Judged(step, outcome_in_words(step, received.headers))
     assert body is not None
@@ -178,6 +194,15 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
     if is_uncertain:
         return Judged(step, f"perhaps {mismatch}", "error text")
     return Judged(_with_kind(step, body, mismatch), is_hashed=is_hashed)
+
+
+def _refusal(resource: ResourceToCheck, received: Received) -> str | None:
+    """Return why nobody gets the file, if an object store says so."""
+    if received.body is None or not may_be_of_store(received.answer):
+        return None
+    worked = resource.memory.hash is not None
+    code = refusal_of_store(received.body.first, worked=worked)
+    return code and f"answered {status_in_words(received.headers.status)}: {code} in its store"
 
 
 def after_second(
@@ -285,11 +310,14 @@ def concluded(
     first: FirstDownload | None,
 ) -> CheckResult:
     """Return the result of a check by its last decision, as far as that knows it."""
+    memory = step.memory
+    if memory.waits_since is not None and attempt.outcome not in _WITHOUT_FILE:
+        memory = replace(memory, waits_since=None)
     return CheckResult(
         resource,
         link.host,
         attempt.outcome,
-        step.memory,
+        memory,
         attempt,
         modified=step.modified,
         changed_at=first.at if step.changed and first is not None else None,

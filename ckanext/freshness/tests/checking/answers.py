@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -567,11 +568,67 @@ def negotiated(type_: str) -> Answer:
     return lambda asked: say(200, LINKED_DATA[type_] if asked_for in asked.headers else PAGE)
 
 
+def by_accept(type_: bytes, to_it: bytes, to_others: bytes) -> Answer:
+    """Return a server that gives something else to whom names a media type."""
+    return lambda asked: (
+        to_it if type_ in re.findall(rb"(?<=\r\naccept: ).*", asked.headers)[0] else to_others
+    )
+
+
 def beside_a_page(asked: Asked) -> bytes:
     if b"accept: text/turtle" not in asked.headers:
         return say(304) if asked.is_conditional else say(200, PAGE, OLDER)
     return say(200, LINKED_DATA["text/turtle"] + b"\n" * min(asked.night, 1), OLD)
 
+
+FOR_BROWSERS = by_accept(b"text/html", say(200, PAGE), say(404))
+REFUSES_BROWSERS = by_accept(b"text/html", say(406), say(200, BODY))
+WITH_TYPES = (
+    *(
+        Case(f"a page for browsers only under {name or 'no format'}", FOR_BROWSERS, WORKS, name)
+        for name in ("HTML", "", "text/html", "Webseite", "HTML, PHP", "other", "API", "WMS")
+    ),
+    Case("a page for browsers only under CSV", FOR_BROWSERS, BROKEN),
+    Case("a file for browsers only", by_accept(b"text/html", say(200, BODY), say(404)), WORKS),
+    Case("a file for browsers only, by 406", by_accept(b"html", say(200, BODY), say(406)), WORKS),
+    *(
+        Case(f"a file for programs only under {name or 'no format'}", REFUSES_BROWSERS, WORKS, name)
+        for name in ("CSV", "", "HTML", "API")
+    ),
+    Case(
+        "a file for programs only, by 404",
+        by_accept(b"text/html", say(404), say(200, BODY)),
+        WORKS,
+        "",
+    ),
+    *(
+        Case(f"406 for everybody under {name}", always(say(406)), UNCHECKED, name)
+        for name in ("", "CSV")
+    ),
+    Case(
+        "linked data for whom asks, and 406 for others",
+        by_accept(b"text/turtle", say(200, LINKED_DATA["text/turtle"]), say(406)),
+        WORKS,
+        "TTL",
+    ),
+    Case(
+        "a page for browsers, with validators",
+        by_accept(b"text/html", say(200, PAGE, ETAG), say(404)),
+        (FIRST, SAME, SAME),
+        "HTML",
+    ),
+    Case(
+        "a page for browsers, which understands conditions",
+        lambda asked: (
+            NOT_MODIFIED + b"\r\n"
+            if asked.is_conditional
+            else FOR_BROWSERS(asked).replace(b"Content-Length", ETAG + b"Content-Length")
+        ),
+        UNTOUCHED,
+        "HTML",
+    ),
+)
+"""Servers that choose by the Accept header."""
 
 LONG_PAGE = b"<!DOCTYPE html><html><head>" + b" " * 5000 + b"<title>Log in</title></html>"
 IN_PLACE = (
@@ -683,6 +740,91 @@ IN_PLACE = (
     Case("a header of 20,000 bytes", always(say(200, BODY, b"X: %b\r\n" % (b"a" * 20_000))), WORKS),
     Case("a hundred headers", always(say(200, BODY, b"X: a\r\n" * 100)), WORKS),
     Case("blanks", always(say(200, b" \r\n\n")), BROKEN),
+)
+
+# Object stores
+
+XML = b"Content-Type: application/xml\r\n"
+XML_OF_GOOGLE = b"Content-Type: application/xml; charset=UTF-8\r\n"
+DECLARED = b'<?xml version="1.0" encoding="UTF-8"?>'
+DENIED = b"<Error><Code>AccessDenied</Code></Error>"
+NAMESPACE = b'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
+BOM = b"\xef\xbb\xbf"
+
+
+def of_store(code: str, words: str = "", status: int = 403, begin: bytes = DECLARED) -> bytes:
+    error = f"<Error><Code>{code}</Code><Message>{words}</Message><RequestId>1</RequestId></Error>"
+    return say(status, begin + error.encode(), XML)
+
+
+FOR_NOBODY = {
+    "S3, expired": of_store("AccessDenied", "Request has expired"),
+    "S3, a token": of_store("ExpiredToken", "The provided token has expired.", 400),
+    "S3, a token with 403": of_store("ExpiredToken"),
+    "S3, slower": of_store("SlowDown", status=503),
+    "Azure, expired": of_store(
+        "AuthenticationFailed", "Signature not valid in the specified time frame", begin=BOM
+    ),
+    "Azure, no public access": of_store("PublicAccessNotPermitted", status=409),
+    "Google, expired": of_store("ExpiredToken", status=400),
+    "Alibaba, expired": of_store("AccessDenied", "Request has expired."),
+    "R2, expired": of_store("ExpiredRequest"),
+    "deleted": of_store("NoSuchKey", status=404),
+}
+FOR_NOBODY_ANY_MORE = {
+    "S3, deleted": of_store("AccessDenied", "Access Denied", begin=DECLARED + b"\n"),
+    "S3, a signature": of_store("SignatureDoesNotMatch"),
+    "S3, a key": of_store("InvalidAccessKeyId"),
+    "S3, Glacier": of_store("InvalidObjectState"),
+    "S3, disabled": of_store("AllAccessDisabled"),
+    "S3, no policy": of_store(
+        "AccessDenied", "not authorized: no resource-based policy allows s3:GetObject"
+    ),
+    "S3, with a namespace": say(403, DENIED.replace(b"r>", b"r %b>" % NAMESPACE, 1), XML),
+    "Azure, a signature": of_store("AuthenticationFailed", begin=BOM + DECLARED),
+    "Azure, private": of_store("NoAuthenticationInformation", status=401),
+    "Azure, disabled": of_store("AccountIsDisabled"),
+    "Google, deleted": say(403, DECLARED + DENIED, XML_OF_GOOGLE),
+    "Google, unpaid": of_store("UserProjectAccountProblem"),
+    "Alibaba, unpaid": of_store("UserDisable"),
+    "Tencent, deleted": say(403, DECLARED + b"\n" + DENIED.replace(b"><C", b">\n\t<C"), XML),
+    "MinIO, deleted": say(403, DECLARED + b"\n" + DENIED, XML),
+    "Ceph, deleted": say(403, DENIED, b"Content-Type: text/xml\r\n"),
+    "Swift, deleted": say(403, b"<?xml version='1.0' encoding='UTF-8'?>\n" + DENIED, XML),
+}
+FOR_SOME = {
+    "S3, some networks only": of_store("AccessDenied", "with an explicit deny in a policy"),
+    "Alibaba, pages of others": of_store("AccessDenied", "denied by bucket referer policy."),
+    "Azure, a firewall": of_store("AuthorizationFailure"),
+    "Azure, an address": of_store("AuthorizationSourceIPMismatch"),
+    "CloudFront, a login": of_store("MissingKey", "Missing Key-Pair-Id"),
+    "CloudFront, a wall": say(403, PAGE, b"Content-Type: text/html\r\n"),
+    "an unknown code": of_store("Other"),
+    "another XML": say(403, b"<error>AccessDenied</error>", XML),
+    "XML of an interface": say(403, b"<result><Error><Code>AccessDenied</Code></Error>", XML),
+    "a page": say(403, DENIED, b"Content-Type: text/html\r\n"),
+    "JSON": say(403, b'{"code":"AccessDenied"}', b"Content-Type: application/json\r\n"),
+    "no type": say(403, DENIED),
+    "too many requests": of_store("AccessDenied", status=429),
+}
+
+
+def removed(sent: bytes) -> Answer:
+    """Return a server whose file is refused from the second night on."""
+    return lambda asked: sent if asked.night else say(200, BODY)
+
+
+STORES = (
+    *simple("store, never worked", FOR_NOBODY.items(), BROKEN),
+    *simple("store, never worked", [*FOR_NOBODY_ANY_MORE.items(), *FOR_SOME.items()], UNCHECKED),
+    *(
+        Case(f"store, worked: {name}", removed(sent), (FIRST, *nights))
+        for refusals, nights in (
+            (FOR_NOBODY | FOR_NOBODY_ANY_MORE, (ERROR, ERROR)),
+            (FOR_SOME, (CANNOT_TELL, CANNOT_TELL)),
+        )
+        for name, sent in refusals.items()
+    ),
 )
 
 # Changes, and what is none
@@ -1009,6 +1151,8 @@ CASES: tuple[Case, ...] = (
     *STATUSES,
     *CONDITIONS,
     *ENCODINGS,
+    *WITH_TYPES,
     *IN_PLACE,
+    *STORES,
     *CHANGES,
 )

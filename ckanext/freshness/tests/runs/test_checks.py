@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 from ckan.tests import factories, helpers
@@ -102,11 +103,32 @@ def test_a_link_without_a_scheme_is_the_one_that_ckan_shows(
     assert run(10 * DAY).counts.resources() == {"first hash": 2}
     links = helpers.call_action("freshness_show", id=dataset["id"])["links"]["resources"]
     assert [(link["url"], link["state"]) for link in links] == [(url, "works"), (url, "works")]
+    # What checks say of themselves.
+    said = host.requests[-1].headers
+    assert said["User-Agent"].startswith("Mozilla/5.0 (compatible; ckanext-freshness/")
+    assert said["User-Agent"].endswith(f"; +{tk.config['ckan.site_url'].rstrip('/')}/)")
+    assert said["Accept-Language"] == "en, *;q=0.5"
+    assert said["Accept"] == "*/*"
     assert {history(resource)["url"] for resource in shown} == {url}
     page = app.get(f"/dataset/{dataset['name']}/freshness", status=200)
     assert page.body.count(url) >= 2
     for name in (f"dataset/{dataset['name']}/freshness.csv", "freshness/links.csv"):
         assert app.get(f"/{name}", status=200).body.count(url) == 2
+
+
+def test_a_file_that_its_store_gives_to_nobody_is_broken(host: Host, make: Make, app: Any) -> None:
+    file = WHAT["/stocks.csv"]
+    dataset = make(file)
+    run(10 * DAY)
+    body = b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>"
+    host.faults[file.path] = Status(403, body, {"Content-Type": "application/xml"})
+    for days in range(20, 23):
+        run(days * DAY)
+    (link,) = helpers.call_action("freshness_show", id=dataset["id"])["links"]["resources"]
+    assert link["state"] == "broken"
+    words = "The file is gone or not public any more, or the link to it has expired."
+    assert words in link["explanation"]
+    assert words in app.get(f"/dataset/{dataset['name']}/freshness", status=200).body
 
 
 def test_a_file_that_comes_as_another_kind_is_an_update() -> None:

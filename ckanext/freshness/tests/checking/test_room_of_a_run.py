@@ -1,0 +1,75 @@
+"""What a run holds of many large files at once: memory, and temporary files."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections import Counter
+
+from ckanext.freshness.checking.content import SMALL
+from ckanext.freshness.checking.decisions import ResourceToCheck
+from ckanext.freshness.room import FILES, MIB
+from ckanext.freshness.settings import CONCURRENCY
+from ckanext.freshness.tests.checking.test_hdx_check import run_check
+from ckanext.freshness.tests.web.test_memory import bytes_of, holding
+from ckanext.freshness.web.hosts import HostPolicy
+
+SIZE = MIB
+ROOM = 16 * MIB
+"""What is left of the room for temporary files in the test."""
+
+
+def kept() -> int:
+    """Return the bytes of the temporary files of this process."""
+    total = 0
+    for descriptor in os.listdir("/proc/self/fd"):
+        try:
+            found = os.stat(f"/proc/self/fd/{descriptor}")
+        except OSError:
+            continue
+        total += found.st_size if stat.S_ISREG(found.st_mode) and not found.st_nlink else 0
+    return total
+
+
+def check_all(url: str, room: int) -> None:
+    """Check the file at many URLs at once, and print what came of it."""
+    assert FILES.take(4096 * MIB - room)
+    most, is_done = 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal most
+        while not is_done.wait(0.02):
+            most = max(most, kept())
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    before = bytes_of("VmRSS")
+    resources = [ResourceToCheck(str(one), "p", f"{url}{one}") for one in range(CONCURRENCY)]
+    hosts = {"127.0.0.1": HostPolicy(CONCURRENCY, math.inf)}
+    results = run_check(resources, policies=hosts, attempts=1, max_bytes=1024 * MIB)
+    is_done.set()
+    watching.join()
+    reasons = Counter(result.attempt.reason or result.outcome.value for result in results)
+    growth = bytes_of("VmHWM") - before
+    left = not FILES.take(room + 1) and FILES.take(room)
+    print(json.dumps({"reasons": reasons, "growth": growth, "kept": most, "is_given_back": left}))
+
+
+def test_many_large_files_at_once() -> None:
+    body = b"PK\x03\x04" + os.urandom(16) * (SIZE // 16)
+    with holding("identity", body, CONCURRENCY) as url:
+        code = f"from {__name__} import check_all; check_all({url!r}, {ROOM})"
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, stdout=subprocess.PIPE, timeout=120, check=True)
+    found = json.loads(done.stdout)
+    assert sum(found["reasons"].values()) == CONCURRENCY
+    assert found["reasons"].keys() == {"first hash", "no room"}
+    assert found["growth"] < 64 * MIB
+    # The beginning of each file, which is small, takes no room.
+    assert ROOM / 2 < found["kept"] <= ROOM + CONCURRENCY * SMALL
+    assert found["is_given_back"]
