@@ -25,11 +25,10 @@ such as the HTTP client or rdflib, is imported when a crawl begins.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
@@ -119,9 +118,9 @@ class CrawlEnd:
 class SourceMemory:
     """The memory of a source from one crawl to the next: values by key, each with the digest of its origin.
 
-    The keys are URLs of documents, or names that the source type chooses. A type keeps here what saves it
-    work, such as the outline of a document whose bytes have the same hash as last time, and what it compares
-    with, such as the list that a container had. The core stores it and never reads it.
+    The keys are URLs of documents, or names that the source type chooses. The values are what JSON can hold. A
+    type keeps here what saves it work, such as the outline of a document whose bytes have the same hash as last
+    time, and what it compares with, such as the list that a container had. The core stores it and never reads it.
     """
 
     BATCH = 100
@@ -132,15 +131,15 @@ class SourceMemory:
         """
         self._source_id = source_id
         self._read_only = read_only
-        self._learnt: dict[str, tuple[str, str]] = {}
+        self._learnt: dict[str, tuple[str, Any]] = {}
         self._visited: set[str] = set()
 
-    def recall(self, url: str, digest: str) -> str | None:
-        """Return the outline, as JSON, of a document whose bytes still have the same hash."""
+    def recall(self, url: str, digest: str) -> Any:
+        """Return the value of a key if its origin still has the same digest; None otherwise."""
         self._visited.add(url)
-        learnt, text = self._learnt.get(url, ("", ""))
+        learnt, value = self._learnt.get(url, ("", None))
         if learnt == digest:
-            return text
+            return value
         found = model.Session.execute(
             sa.select(_table.c.outline).where(
                 _table.c.source_id == self._source_id,
@@ -149,7 +148,7 @@ class SourceMemory:
             )
         ).scalar()
         model.Session.commit()  # no transaction stays open during the next request
-        return None if found is None else json.dumps(found)
+        return found
 
     def knows(self, url: str) -> bool:
         """Return whether an earlier crawl read the document."""
@@ -159,20 +158,20 @@ class SourceMemory:
         model.Session.commit()
         return bool(found)
 
-    def remember(self, url: str, digest: str, outline: str) -> None:
-        """Keep an outline, as JSON, for the next crawl."""
+    def remember(self, url: str, digest: str, value: Any) -> None:
+        """Keep a value for the next crawl."""
         if self._read_only:
             return
         self._visited.add(url)
-        self._learnt[url] = (digest, outline)
+        self._learnt[url] = (digest, value)
         if len(self._learnt) >= self.BATCH:
             self._flush()
 
     def finish(self, *, forget_others: bool) -> None:
-        """Write the remaining outlines. No commit.
+        """Write the remaining values. No commit.
 
-        :param forget_others: delete the outlines of documents that this crawl did not meet. Use this only
-            after a crawl that read all containers.
+        :param forget_others: delete the values of keys that this crawl did not meet. Use this only after a crawl
+            that read all containers.
         """
         self._flush()
         if forget_others and not self._read_only:
@@ -199,13 +198,8 @@ class SourceMemory:
         model.Session.execute(
             statement,
             [
-                {
-                    "source_id": self._source_id,
-                    "url": url,
-                    "digest": digest,
-                    "outline": json.loads(outline),
-                }
-                for url, (digest, outline) in self._learnt.items()
+                {"source_id": self._source_id, "url": url, "digest": digest, "outline": value}
+                for url, (digest, value) in self._learnt.items()
             ],
         )
         self._learnt.clear()

@@ -8,7 +8,6 @@ has moved. Meanwhile each new or changed dataset waits as compressed JSON.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from datetime import datetime
 from functools import partial
@@ -63,9 +62,7 @@ class CatalogueCrawl:
         self._containers = self._end.containers
         self._found = FoundDatasets(reader, options.mapper, known, options.max_records)
         self._lists = CatalogueLists(reader, self._end, known, self._found)
-        self._missing_since: dict[str, str] = json.loads(
-            reader.memory.recall(MISSING, MISSING) or "{}"
-        )
+        self._missing_since: dict[str, str] = reader.memory.recall(MISSING, MISSING) or {}
         """By guid of a record that the last job missed: when a job first missed it."""
 
     async def run(self) -> CrawlEnd:
@@ -132,7 +129,7 @@ class CatalogueCrawl:
             for guid in sorted(missing)
             if (begin := self._missing_since.get(guid, first)) is not None
         }
-        self._reader.memory.remember(MISSING, MISSING, json.dumps(since))
+        self._reader.memory.remember(MISSING, MISSING, since)
         self._containers.left_out.update(
             guid
             for guid in missing

@@ -145,7 +145,7 @@ class CatalogueLists:
                 self.end.mark_unreadable(url, words)
             else:
                 # Records that are missing later are not there: the source does without this catalog.
-                memory.remember(url, _ELSEWHERE, '""')
+                memory.remember(url, _ELSEWHERE, "")
                 self.end.skip(_ELSEWHERE, url)
         for url, facts in sorted(self.facts.items()):
             facts.listed = facts.there = len(self.found.described)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -199,7 +198,7 @@ class ContainerTree:
             if one.subject is not None and not (
                 is_missing and (one.facts.instead or one.facts.unusable)
             ):
-                memory.remember(list_key(url), "list", json.dumps(one.subject))
+                memory.remember(list_key(url), "list", one.subject)
         known_urls = {url for record in known for url in (record.url, record.catalog_url)}
         for url, failure in self._forbidden.items():
             # Without records of ours in it, a catalog that may not be read is a draft, which is no error.

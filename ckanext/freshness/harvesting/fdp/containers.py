@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
@@ -129,7 +128,7 @@ class ContainerReader:
         """
         now = outline.subject or url
         remembered = self.reader.memory.recall(list_key(url), "list")
-        before = json.loads(remembered or '""')
+        before = remembered or ""
         is_same = loose_spelling(now) == loose_spelling(url)
         if url == self.root and remembered is not None and not before and not is_same:
             is_part = any(now == record.catalog_url for record in self.known)

@@ -45,7 +45,7 @@ class Crawl:
         self.containers = self._end.containers
         containers = ContainerReader(reader, options, known, source_url)
         self._tree = ContainerTree(containers, self._listing, sink)
-        is_wall = reader.memory.recall(REFUSING, REFUSING) == "true"
+        is_wall = bool(reader.memory.recall(REFUSING, REFUSING))
         self._datasets = DatasetReader(reader, options, known, is_wall)
         self._records = RecordReader(self._tree, self._listing, self._datasets, sink)
 

@@ -122,7 +122,7 @@ class DatasetReader:
         """Keep for the next job whether most distributions are refused."""
         is_wall = self.refused[True] > self.refused[False]
         if self.refused and is_wall is not self.is_wall:
-            self.reader.memory.remember(REFUSING, REFUSING, json.dumps(is_wall))
+            self.reader.memory.remember(REFUSING, REFUSING, is_wall)
 
     async def read(
         self,

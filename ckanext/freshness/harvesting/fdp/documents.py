@@ -115,8 +115,8 @@ class DocumentOutline(PageOutline):
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> DocumentOutline:
         """Return the outline with these values of fields."""
-        member = plain.pop("member")
-        return cls(**plain, member=ListedDataset(**member) if member else None)
+        member = plain["member"]
+        return cls(**{**plain, "member": ListedDataset(**member) if member else None})
 
 
 def outline_of_container(

@@ -147,7 +147,7 @@ class RecordReader:
         if member.is_catalog:
             self.below[url] = Place(min(listed_in))
         if series or member.parts:
-            self._reader.memory.remember(list_key(url), "list", '""')
+            self._reader.memory.remember(list_key(url), "list", "")
 
     async def _read_document(self, url: str) -> tuple[FetchedDocument, ListedDataset]:
         """Return a dataset's own document, and the dataset in it.

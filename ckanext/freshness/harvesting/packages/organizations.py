@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -65,8 +64,8 @@ def ensure_organizations(
     for url in crawled.containers.catalogs - crawled.organizations.keys():
         memory.recall(_key(url), _KEY)  # what no job asks for is forgotten
     for url, record in crawled.organizations.items():
-        text = memory.recall(_key(url), _KEY)
-        known = KnownOrganization(**json.loads(text)) if text else None
+        outline = memory.recall(_key(url), _KEY)
+        known = KnownOrganization(**outline) if outline else None
         model.Session.commit()
         try:
             found, warnings = _ensure(source_id, url, record, known)
@@ -85,7 +84,7 @@ def ensure_organizations(
             yield about(display_url(url), words)
         else:
             yield from (about(display_url(url), warning) for warning in warnings)
-            memory.remember(_key(url), _KEY, json.dumps(asdict(found)))
+            memory.remember(_key(url), _KEY, asdict(found))
 
 
 def new_organizations(

@@ -220,14 +220,15 @@ class DocumentReader(SourceReader):
         :raises UnreadableDocument: the document cannot be understood.
         """
         digest = self.hash(role, kind.shape(), document.digest)
-        text = self.memory.recall(document.url, digest)
-        if text is not None:
-            return kind.from_json(text)
+        plain = self.memory.recall(document.url, digest)
+        if plain is not None:
+            return kind.from_plain(plain)
         graph = await document.parsed()
         with understood(document.url):
             outline = learn(graph)
-        if "\\u0000" not in (text := outline.as_json()):  # PostgreSQL stores no NUL
-            self.memory.remember(document.url, digest, text)
+        plain = asdict(outline)
+        if "\\u0000" not in json.dumps(plain):  # PostgreSQL stores no NUL
+            self.memory.remember(document.url, digest, plain)
         return outline
 
     def hash(self, *parts: str | bytes) -> str:
@@ -290,19 +291,10 @@ class PageOutline:
         """Return what the document lists."""
         return Members()
 
-    def as_json(self) -> str:
-        """Return the outline as JSON."""
-        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
-
     @classmethod
     def shape(cls) -> str:
         """Return the names of all fields. It is part of the digest, so a new version reads outlines anew."""
         return " ".join(one.name for one in fields(cls))
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Return the outline that :meth:`as_json` wrote."""
-        return cls.from_plain(json.loads(text))
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> Self:
@@ -459,15 +451,11 @@ def mark_lists(
     :param is_missing: a current record is in no list.
     """
     for url, one in sorted(facts.items()):
-        before = memory.recall(f"{url}#pages", "pages") or "null"
-        one.is_cut = one.bare_size is not None and one.bare_size in (
-            json.loads(before),
-            one.page_size,
-        )
+        before = memory.recall(f"{url}#pages", "pages")
+        one.is_cut = one.bare_size is not None and one.bare_size in (before, one.page_size)
         reason = doubt(one, is_missing=is_missing)
-        now = json.dumps(one.page_size)
-        if now != before and (reason is None or one.page_size is not None):
-            memory.remember(f"{url}#pages", "pages", now)
+        if one.page_size != before and (reason is None or one.page_size is not None):
+            memory.remember(f"{url}#pages", "pages", one.page_size)
         if reason is not None:
             end.mark_unproved(url, reason)
         elif one.is_lost and is_missing:

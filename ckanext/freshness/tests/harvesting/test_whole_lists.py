@@ -391,7 +391,7 @@ def test_a_list_and_its_verdict(server: Documents, kind: str, name: str) -> None
     assert found == expected, errors
     assert words in " ".join(errors) if words else errors == [], errors
     # PostgreSQL stores no NUL.
-    assert not any("\\u0000" in outline for _, outline in site.memory.rows.values())
+    assert not any(r"\x00" in repr(outline) for _, outline in site.memory.rows.values())
 
 
 @pytest.mark.parametrize("kind", ["fdp", "dcat"])

@@ -66,13 +66,13 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        self.rows: dict[str, tuple[str, str]] = {}
+        self.rows: dict[str, tuple[str, Any]] = {}
         self.recalled: set[str] = set()
         self._visited: set[str] = set()
 
-    def recall(self, url: str, digest: str) -> str | None:
+    def recall(self, url: str, digest: str) -> Any:
         self._visited.add(url)
-        known, outline = self.rows.get(url, ("", ""))
+        known, outline = self.rows.get(url, ("", None))
         if known != digest:
             return None
         self.recalled.add(url)
@@ -81,7 +81,7 @@ class Memory:
     def knows(self, url: str) -> bool:
         return url in self.rows
 
-    def remember(self, url: str, digest: str, outline: str) -> None:
+    def remember(self, url: str, digest: str, outline: Any) -> None:
         self._visited.add(url)
         self.rows[url] = digest, outline
 
