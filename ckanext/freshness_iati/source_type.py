@@ -10,7 +10,6 @@ error of its own. A record without an id could be any, so that its list counts a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,10 +33,10 @@ from ckanext.freshness.harvesting.record import (
     Sink,
 )
 from ckanext.freshness.harvesting.source_client import SourceClient, UnreadableDocument
-from ckanext.freshness.harvesting.source_config import ConfigError, Source, SourceConfig
+from ckanext.freshness.harvesting.source_config import ConfigError, SourceConfig
 from ckanext.freshness.harvesting.source_type import (
     CrawlEnd,
-    SourceMemory,
+    CrawlInput,
     SourceType,
     content_hash,
     editor_may,
@@ -327,19 +326,12 @@ class IatiSourceType(SourceType):
         """Return a warning about a registry that is retired."""
         return RETIRED if is_retired(url) else None
 
-    async def read(
-        self,
-        opened: SourceClient,
-        source: Source,
-        known: CurrentRecords,
-        memory: SourceMemory,
-        sink: Sink,
-        now: datetime,
-    ) -> CrawlEnd:
+    async def read(self, opened: SourceClient, given: CrawlInput, sink: Sink) -> CrawlEnd:
+        source = given.source
         crawl = IndexCrawl(
-            JsonClient(opened.client, opened.reach),
+            JsonClient(opened),
             source.url,
-            known,
+            given.known,
             sink,
             salt=salt_of(source.config, MAPPING_VERSION),
             max_records=source.config.max_records,

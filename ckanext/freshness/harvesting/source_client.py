@@ -188,9 +188,10 @@ class SourceReader:
     If a whole host fails, ``errors`` has one line for the host and not one for each document.
     """
 
-    def __init__(self, client: Client, reach: SourceHosts) -> None:
-        self._client = client
-        self.reach = reach
+    def __init__(self, opened: SourceClient) -> None:
+        self._client = opened.client
+        self.reach = opened.reach
+        self.concurrency = opened.concurrency
         self._in_a_row: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self._deferred: Counter[str] = Counter()

@@ -55,6 +55,19 @@ from .source_config import ReadValue, Source, SourceConfig
 _table = HarvestDocument.__table__
 
 
+@dataclass(frozen=True, slots=True)
+class CrawlInput:
+    """What is known of a source when a crawl of it begins."""
+
+    source: Source
+    known: CurrentRecords
+    """The current records of the source."""
+    memory: SourceMemory
+    """What earlier crawls kept."""
+    now: datetime
+    """When the job began."""
+
+
 @dataclass(slots=True)
 class CrawlEnd:
     """The result of a crawl, besides the records that it handed on."""
@@ -118,9 +131,10 @@ class CrawlEnd:
 class SourceMemory:
     """The memory of a source from one crawl to the next: values by key, each with the digest of its origin.
 
-    The keys are URLs of documents, or names that the source type chooses. The values are what JSON can hold. A
-    type keeps here what saves it work, such as the outline of a document whose bytes have the same hash as last
-    time, and what it compares with, such as the list that a container had. The core stores it and never reads it.
+    The keys are URLs of documents, or names that the source type chooses. The values are what JSON can hold.
+    A type keeps here what saves it work, such as the outline of a document whose bytes have the same hash as
+    last time, and what it compares with, such as the list that a container had. The core stores it and never
+    reads it.
     """
 
     BATCH = 100
@@ -170,8 +184,8 @@ class SourceMemory:
     def finish(self, *, forget_others: bool) -> None:
         """Write the remaining values. No commit.
 
-        :param forget_others: delete the values of keys that this crawl did not meet. Use this only after a crawl
-            that read all containers.
+        :param forget_others: delete the values of keys that this crawl did not meet. Use this only after a
+            crawl that read all containers.
         """
         self._flush()
         if forget_others and not self._read_only:
@@ -262,39 +276,21 @@ class SourceType:
         """Return the longest answer, if it may be longer than the site's option says."""
         return None
 
-    def crawl(
-        self,
-        source: Source,
-        known: CurrentRecords,
-        memory: SourceMemory,
-        sink: Sink,
-        now: datetime,
-    ) -> CrawlEnd:
+    def crawl(self, given: CrawlInput, sink: Sink) -> CrawlEnd:
         """Crawl a source: open a client for it, and :meth:`read` it.
 
-        :param known: the current records of the source.
-        :param memory: what earlier jobs kept there.
-        :param now: when the job began.
         :raises ConfigError: the source's configuration cannot be used.
         """
 
         async def read() -> CrawlEnd:
-            async with source_client(source, max_bytes=self.max_bytes) as opened:
-                end = await self.read(opened, source, known, memory, sink, now)
+            async with source_client(given.source, max_bytes=self.max_bytes) as opened:
+                end = await self.read(opened, given, sink)
                 end.requests = opened.requests
             return end
 
         return run(read)
 
-    async def read(
-        self,
-        opened: SourceClient,
-        source: Source,
-        known: CurrentRecords,
-        memory: SourceMemory,
-        sink: Sink,
-        now: datetime,
-    ) -> CrawlEnd:
+    async def read(self, opened: SourceClient, given: CrawlInput, sink: Sink) -> CrawlEnd:
         """Read a source, and hand each record to the sink, once, as soon as possible.
 
         An error of a container belongs into ``containers.unreadable``, a doubt whether it was read whole into

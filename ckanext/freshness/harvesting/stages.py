@@ -34,10 +34,10 @@ from .object_writer import PAGED, ObjectWriter, set_extras
 from .packages.organizations import ensure_organizations
 from .packages.writer import ImportFailed, PackageWriter
 from .source_config import ConfigError, Source
-from .source_type import SourceMemory, SourceType
+from .source_type import CrawlInput, SourceMemory, SourceType
 from .sources import source_of
 from .strategy import Decisions, RecordClass
-from .survey import EarlierJobs, Survey, SurveyObserver, survey
+from .survey import Survey, SurveyObserver, survey
 
 log = logging.getLogger(__name__)
 
@@ -201,8 +201,8 @@ def survey_source(
     memory_form = source_type.memory_form
     known = known_records.records_of_source(source.id, types, url_of, memory_form)
     limits = brake_limits(source.config, source_type.min_records)
-    before = EarlierJobs(known, memory, decisions)
-    return survey(source_type, source, before, observer, now=now, limits=limits)
+    given = CrawlInput(source, known, memory, now)
+    return survey(source_type, given, decisions, observer, limits=limits)
 
 
 def brake_message(count: int, reason: str, name: str) -> HarvestMessage:

@@ -17,7 +17,6 @@ from ..dates import utc_words
 from .messages import HarvestMessage, Message, MessageCode
 from .record import (
     Containers,
-    CurrentRecords,
     KnownRecord,
     NotHarvested,
     ReadOutcome,
@@ -40,8 +39,7 @@ from .strategy import (
 )
 
 if TYPE_CHECKING:
-    from .source_config import Source
-    from .source_type import CrawlEnd, SourceMemory, SourceType
+    from .source_type import CrawlEnd, CrawlInput, SourceType
 
 log = logging.getLogger(__name__)
 
@@ -117,40 +115,30 @@ class Survey:
     """Records that are listed and were never readable."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierJobs:
-    """What earlier jobs left of a source, and what users have decided since."""
-
-    known: CurrentRecords
-    """The current records of the source, and those that it may adopt."""
-    memory: SourceMemory
-    decisions: Decisions
-
-
 def survey(
     source_type: SourceType,
-    source: Source,
-    before: EarlierJobs,
+    given: CrawlInput,
+    decisions: Decisions,
     observer: SurveyObserver,
     *,
-    now: datetime,
     limits: BrakeLimits,
 ) -> Survey:
     """Crawl a source, and report the class of each record to the observer.
 
+    :param decisions: what users have decided about held deletions.
     :param limits: how many deletions need no approval.
     :raises ConfigError: the source's configuration cannot be used.
     """
+    source, known = given.source, given.known
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
-    known, decisions = before.known, before.decisions
     approved = (record.guid for record in known if record.approved)
     decisions = replace(decisions, released={*decisions.released, *approved})
     decided = {*decisions.released, *decisions.held}
-    classifier = _Classifier(source, known, observer, decided, now)
-    crawled = source_type.crawl(source, known, before.memory, classifier.take, now)
+    classifier = _Classifier(given, observer, decided)
+    crawled = source_type.crawl(given, classifier.take)
     absences = deletions(
-        known, classifier.seen, crawled.containers, decisions, now=now, limits=limits
+        known, classifier.seen, crawled.containers, decisions, now=given.now, limits=limits
     )
     return classifier.end(crawled, absences, decisions.released)
 
@@ -161,20 +149,13 @@ class _Classifier:
     :ivar seen: the records that the crawl met, by the URL of the current record or by their own
     """
 
-    def __init__(
-        self,
-        source: Source,
-        known: CurrentRecords,
-        observer: SurveyObserver,
-        decided: set[str],
-        now: datetime,
-    ) -> None:
+    def __init__(self, given: CrawlInput, observer: SurveyObserver, decided: set[str]) -> None:
         self._decided = decided
         """Guids whose deletion is held or released."""
-        self._now = now
+        self._now = given.now
         self.seen: dict[str, SeenRecord] = {}
-        self._known = known
-        self._source = source
+        self._known = given.known
+        self._source = given.source
         self._observer = observer
         self._has_catalogs = False
         """Catalogs become records, too, and come before their datasets."""

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from functools import partial
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 
 from ...translation import N_
-from ..record import CurrentRecords, Sink
+from ..record import Sink
 from ..source_client import SourceClient
-from ..source_config import ConfigError, ReadValue, Source, SourceConfig, boolean, one_of, texts
-from ..source_type import CrawlEnd, SourceMemory, SourceType, editor_may, salt_of
+from ..source_config import ConfigError, ReadValue, SourceConfig, boolean, one_of, texts
+from ..source_type import CrawlEnd, CrawlInput, SourceType, editor_may, salt_of
 from .api import CkanApi, JsonClient, site_of
 
 _NAME = re.compile(r"[\w-]{1,200}")
@@ -116,18 +115,11 @@ class CkanPortalType(SourceType):
 
         return CORE_KEYS
 
-    async def read(
-        self,
-        opened: SourceClient,
-        source: Source,
-        known: CurrentRecords,
-        memory: SourceMemory,
-        sink: Sink,
-        now: datetime,
-    ) -> CrawlEnd:
+    async def read(self, opened: SourceClient, given: CrawlInput, sink: Sink) -> CrawlEnd:
         from .crawl import CrawlOptions, Filter, PortalCrawl
         from .mapping import MAPPING_VERSION, MappingOptions, dataset, organization
 
+        source = given.source
         config, own = source.config, source.config.own
         filters = {
             kind: {
@@ -162,9 +154,9 @@ class CkanPortalType(SourceType):
             concurrency=opened.concurrency,
             max_deletions=config.max_deletions,
         )
-        client = JsonClient(opened.client, opened.reach)
-        api = CkanApi(client, source.url, config.max_records)
-        return await PortalCrawl(api, source.url, crawl_options, known, sink).run()
+        api = CkanApi(JsonClient(opened), source.url, config.max_records)
+        crawl = PortalCrawl(api, source.url, crawl_options, given.known, sink)
+        return await crawl.run()
 
 
 CKAN_PORTAL = CkanPortalType()

@@ -14,18 +14,10 @@ from functools import partial
 
 from ...web.urls import display_url
 from ..messages import Message, about
+from ..rdf.mapping import Mapper
 from ..rdf.reader import DocumentReader
-from ..rdf.source_type import CrawlOptions
-from ..record import (
-    Containers,
-    CurrentRecords,
-    KnownRecord,
-    ReadOutcome,
-    SeenRecord,
-    Sighting,
-    Sink,
-)
-from ..source_type import CrawlEnd, ask_left_out
+from ..record import Containers, KnownRecord, ReadOutcome, SeenRecord, Sighting, Sink
+from ..source_type import CrawlEnd, CrawlInput, ask_left_out
 from ..strategy import LEFT_OUT_AFTER, must_ask
 from .datasets import FoundDataset, FoundDatasets, Identities
 from .lists import CatalogueLists
@@ -43,24 +35,20 @@ class CatalogueCrawl:
     """One crawl of one source. Call :meth:`run` once."""
 
     def __init__(
-        self,
-        reader: DocumentReader,
-        source_url: str,
-        options: CrawlOptions,
-        known: CurrentRecords,
-        sink: Sink,
+        self, reader: DocumentReader, mapper: Mapper, given: CrawlInput, sink: Sink
     ) -> None:
         """
-        :param known: the current records of the source.
         :param sink: called with each dataset when all lists were read.
         """
+        source, known = given.source, given.known
         self._reader = reader
-        self._options = options
+        self._config = source.config
+        self._now = given.now
         self._known = known
         self._sink = sink
-        self._end = CrawlEnd(Containers(root=source_url, has_own_documents=False))
+        self._end = CrawlEnd(Containers(root=source.url, has_own_documents=False))
         self._containers = self._end.containers
-        self._found = FoundDatasets(reader, options.mapper, known, options.max_records)
+        self._found = FoundDatasets(reader, mapper, known, source.config.max_records)
         self._lists = CatalogueLists(reader, self._end, known, self._found)
         self._missing_since: dict[str, str] = reader.memory.recall(MISSING, MISSING) or {}
         """By guid of a record that the last job missed: when a job first missed it."""
@@ -103,8 +91,8 @@ class CatalogueCrawl:
             left_out,
             partial(ask, self._reader, self._containers.root, described),
             self._containers,
-            concurrency=self._options.concurrency,
-            most=self._options.max_deletions,
+            concurrency=self._reader.concurrency,
+            most=self._config.max_deletions,
             listed=sorted(url for url in described if may_visit(url)),
         )
 
@@ -121,7 +109,7 @@ class CatalogueCrawl:
             for one in (*self._found.only_named(), *failed)
         )
         missing = {one.guid for one in (*left_out, *filter(None, unread)) if one.recognised}
-        now = self._options.now
+        now = self._now
         # What an unread list has is not missing for that reason.
         first = None if self._containers.unreadable else now.isoformat()
         since = {

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import datetime
 
 from ...translation import N_
-from ..rdf.source_type import RDF_KEYS, CrawlOptions, RdfSourceType, rdf_salt
-from ..record import CurrentRecords, Sink
+from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
+from ..record import Sink
 from ..source_client import SourceClient
-from ..source_config import Source, one_of
-from ..source_type import CrawlEnd, SourceMemory
+from ..source_config import one_of
+from ..source_type import CrawlEnd, CrawlInput
 
 MEDIA_TYPES = {
     **dict.fromkeys(("turtle", "ttl", "text/turtle"), "text/turtle"),
@@ -41,33 +40,23 @@ class DcatSourceType(RdfSourceType):
 
         return LARGE.bytes
 
-    async def read(
-        self,
-        opened: SourceClient,
-        source: Source,
-        known: CurrentRecords,
-        memory: SourceMemory,
-        sink: Sink,
-        now: datetime,
-    ) -> CrawlEnd:
+    async def read(self, opened: SourceClient, given: CrawlInput, sink: Sink) -> CrawlEnd:
         from ..rdf.parsing import ACCEPT, LARGE, RdfParser
         from ..rdf.reader import DocumentReader
         from .crawl import CatalogueCrawl
 
-        config = source.config
+        config = given.source.config
         media_type = MEDIA_TYPES.get(config.own.get("rdf_format", ""))
         with contextlib.closing(RdfParser(LARGE)) as parser:
             reader = DocumentReader(
-                opened.client,
-                opened.reach,
-                memory,
+                opened,
+                given.memory,
                 parser,
                 salt=rdf_salt(config),
                 accept=", ".join(filter(None, [media_type, ACCEPT, "*/*;q=0.1"])),
                 content_type=media_type,
             )
-            options = CrawlOptions.of(opened, config, now)
-            return await CatalogueCrawl(reader, source.url, options, known, sink).run()
+            return await CatalogueCrawl(reader, mapper_of(config), given, sink).run()
 
 
 DCAT_CATALOG = DcatSourceType()

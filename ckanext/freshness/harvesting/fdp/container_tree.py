@@ -120,7 +120,7 @@ class ContainerTree:
         for _ in range(DEEPEST + 1):
             self._places.update(level)
             found: dict[str, ContainerList] = {}
-            concurrency = self._reader.options.concurrency
+            concurrency = self._reader.reader.concurrency
             await for_each(concurrency, partial(self._read, found=found), list(level))
             level = {}
             for url, container in self._without_aliases(found):

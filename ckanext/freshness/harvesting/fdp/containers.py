@@ -11,11 +11,11 @@ from rdflib import Graph, URIRef
 from ...web.urls import display_url, loose_spelling
 from ..listings import ListFacts
 from ..messages import HarvestMessage, MessageCode
-from ..rdf.mapping import mapped
+from ..rdf.mapping import Mapper, mapped
 from ..rdf.reader import MOST_PAGES, DocumentReader, FetchedDocument, ListReading, understood
-from ..rdf.source_type import CrawlOptions
 from ..record import CurrentRecords, ReadOutcome, SeenRecord, Sighting
 from ..source_client import UnreadableDocument
+from ..source_config import Source
 from . import documents, services
 from .datasets import RecordMemory
 from .documents import DocumentOutline, last_segment
@@ -52,17 +52,16 @@ class ContainerReader:
     """A reader of the containers of one crawl."""
 
     reader: DocumentReader
-    options: CrawlOptions
+    mapper: Mapper
+    source: Source
     known: CurrentRecords
-    root: str
-    """The source's own URL."""
 
     async def read(self, url: str, place: Place) -> ContainerList:
         """Read a container, and find out what its list is worth.
 
         :raises UnreadableDocument: its document cannot be read, or is that of another container or a draft.
         """
-        is_root = url == self.root
+        is_root = url == self.source.url
         found = await self.read_list(url, place, ListFacts())
         outline, facts = found.outline, found.facts
         instead = self._instead(url, outline)
@@ -79,7 +78,8 @@ class ContainerReader:
             found = replace(found, subject=(outline.subject or url) if is_itself else "")
         else:
             facts.is_lost = not outline.member and self._was_listing(url)
-        if self.options.harvests_catalogs and is_catalog(outline, place, is_root=is_root):
+        are_records = self.source.config.own.get("harvest_catalogs")
+        if are_records and is_catalog(outline, place, is_root=is_root):
             found = replace(found, sighting=await self._record(url, found))
         return found
 
@@ -103,7 +103,7 @@ class ContainerReader:
             return documents.outline_of_container(
                 graph,
                 url,
-                is_root=url == self.root,
+                is_root=url == self.source.url,
                 is_part=not place.is_catalog,
                 final_url=page.base,
             )
@@ -130,10 +130,10 @@ class ContainerReader:
         remembered = self.reader.memory.recall(list_key(url), "list")
         before = remembered or ""
         is_same = loose_spelling(now) == loose_spelling(url)
-        if url == self.root and remembered is not None and not before and not is_same:
+        if url == self.source.url and remembered is not None and not before and not is_same:
             is_part = any(now == record.catalog_url for record in self.known)
             return f"{display_url(now)} instead of the FAIR Data Point" if is_part else ""
-        is_itself = url != self.root and is_same
+        is_itself = url != self.source.url and is_same
         if not before or is_itself or last_segment(before) == last_segment(now):
             return ""
         return f"{display_url(now)} instead of the catalog {display_url(before)}"
@@ -160,13 +160,13 @@ class ContainerReader:
             fingerprint = await services.fingerprint(self.reader, own, named)
             memory = RecordMemory(fingerprint, named)
             with understood(url):
-                record = mapped(self.options.mapper, graph, URIRef(found.outline.subject or url))
+                record = mapped(self.mapper, graph, URIRef(found.outline.subject or url))
             record.warnings = sorted({*record.warnings, *warnings})
             content_hash = self.reader.hash(record.digest())
         seen = SeenRecord(
             url,
             ReadOutcome.PRESENT,
-            listed_in=(self.root,),
+            listed_in=(self.source.url,),
             content_hash=content_hash,
             is_catalog=True,
         )

@@ -7,10 +7,10 @@ The crawl reports and decides nothing. It hands each record to a sink as soon as
 
 from __future__ import annotations
 
+from ..rdf.mapping import Mapper
 from ..rdf.reader import DocumentReader
-from ..rdf.source_type import CrawlOptions
-from ..record import CurrentRecords, KnownRecord, ReadOutcome, SeenRecord, Sighting, Sink
-from ..source_type import CrawlEnd, ask_left_out
+from ..record import KnownRecord, ReadOutcome, SeenRecord, Sighting, Sink
+from ..source_type import CrawlEnd, CrawlInput, ask_left_out
 from ..strategy import must_ask
 from .container_tree import DEEPEST, ContainerTree, DatasetListing
 from .containers import ContainerReader, Place
@@ -25,28 +25,23 @@ class Crawl:
     """
 
     def __init__(
-        self,
-        reader: DocumentReader,
-        source_url: str,
-        options: CrawlOptions,
-        known: CurrentRecords,
-        sink: Sink,
+        self, reader: DocumentReader, mapper: Mapper, given: CrawlInput, sink: Sink
     ) -> None:
         """
-        :param known: the current records of the source.
         :param sink: called with each record as soon as it is read, in no particular order.
         """
+        source = given.source
         self._reader = reader
-        self._options = options
-        self._known = known
+        self._config = source.config
+        self._known = given.known
         self._sink = sink
-        self._listing = DatasetListing(source_url, options.max_records)
+        self._listing = DatasetListing(source.url, source.config.max_records)
         self._end = self._listing.end
         self.containers = self._end.containers
-        containers = ContainerReader(reader, options, known, source_url)
+        containers = ContainerReader(reader, mapper, source, given.known)
         self._tree = ContainerTree(containers, self._listing, sink)
         is_wall = bool(reader.memory.recall(REFUSING, REFUSING))
-        self._datasets = DatasetReader(reader, options, known, is_wall)
+        self._datasets = DatasetReader(reader, mapper, given.known, given.now, is_wall)
         self._records = RecordReader(self._tree, self._listing, self._datasets, sink)
 
     async def run(self) -> CrawlEnd:
@@ -97,8 +92,8 @@ class Crawl:
             [record for record in missing if record.url not in answers],
             self._records.ask,
             self.containers,
-            concurrency=self._options.concurrency,
-            most=self._options.max_deletions,
+            concurrency=self._reader.concurrency,
+            most=self._config.max_deletions,
             # If no listed record answers, nor do the missing ones say anything.
             listed=sorted(listed & self._records.there or listed),
         )

@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from rdflib import Graph, URIRef
@@ -20,10 +21,9 @@ from rdflib.term import Node
 from ...dates import utc_words
 from ...web.urls import display_url, loose_spelling
 from ..legal_values import brief
-from ..rdf.mapping import mapped
+from ..rdf.mapping import Mapper, mapped
 from ..rdf.reader import DocumentReader, FetchedDocument, understood
 from ..rdf.record_graph import record_graph
-from ..rdf.source_type import CrawlOptions
 from ..record import (
     CurrentRecords,
     KnownRecord,
@@ -111,8 +111,9 @@ class DatasetReader:
     """A reader of the datasets of one crawl, with their distributions."""
 
     reader: DocumentReader
-    options: CrawlOptions
+    mapper: Mapper
     known: CurrentRecords
+    now: datetime
     is_wall: bool = False
     """When the last job read them, most distributions were refused."""
     refused: Counter[bool] = field(default_factory=Counter)
@@ -202,7 +203,7 @@ class DatasetReader:
                 listed=True,
                 outcome=outcome,
                 refusal=Refusal.parse(refusals[uri]) if uri in refusals else None,
-                now=self.options.now,
+                now=self.now,
                 is_wall=self.is_wall,
             )
             kept.resources[uri] = resource if fate.stays else None
@@ -228,7 +229,7 @@ class DatasetReader:
         with understood(seen.url):
             graph = record_graph(found.graph, subject, found.inside | not_requested, found.outside)
             named_services, unread_services = await services.describe(self.reader, graph)
-            record = mapped(self.options.mapper, graph, subject)
+            record = mapped(self.mapper, graph, subject)
         resources = [*record.resources, *filter(None, kept.resources.values())]
         record.resources = sorted(resources, key=resource_order)
         fingerprint = None  # the next job reads and warns again

@@ -62,7 +62,7 @@ class RecordReader:
             }
         while unread := [url for url in self._listing.urls() if url not in self._claimed]:
             self._claimed.update(unread)
-            await for_each(4 * self._datasets.options.concurrency, self._read, unread)
+            await for_each(4 * self._reader.concurrency, self._read, unread)
 
     def listed(self) -> set[str]:
         """Return the URLs of all listed records, and of current records that are listed under another URL."""

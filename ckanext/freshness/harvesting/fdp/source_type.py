@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import datetime
 
 from ...translation import N_
-from ..rdf.source_type import RDF_KEYS, CrawlOptions, RdfSourceType, rdf_salt
-from ..record import CurrentRecords, Sink
+from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
+from ..record import Sink
 from ..source_client import SourceClient
-from ..source_config import Source, boolean
-from ..source_type import CrawlEnd, SourceMemory
+from ..source_config import boolean
+from ..source_type import CrawlEnd, CrawlInput
 
 OWN_KEYS = {"harvest_catalogs": boolean, **RDF_KEYS}
 
@@ -25,24 +24,15 @@ class FdpSourceType(RdfSourceType):
     adopts = ("fair_data_point_harvester", "dcat_rdf")
     memory_form = r"\{"
 
-    async def read(
-        self,
-        opened: SourceClient,
-        source: Source,
-        known: CurrentRecords,
-        memory: SourceMemory,
-        sink: Sink,
-        now: datetime,
-    ) -> CrawlEnd:
+    async def read(self, opened: SourceClient, given: CrawlInput, sink: Sink) -> CrawlEnd:
         from ..rdf.parsing import RdfParser
         from ..rdf.reader import DocumentReader
         from .crawl import Crawl
 
-        salt = rdf_salt(source.config)
-        options = CrawlOptions.of(opened, source.config, now)
+        config = given.source.config
         with contextlib.closing(RdfParser()) as parser:
-            reader = DocumentReader(opened.client, opened.reach, memory, parser, salt=salt)
-            return await Crawl(reader, source.url, options, known, sink).run()
+            reader = DocumentReader(opened, given.memory, parser, salt=rdf_salt(config))
+            return await Crawl(reader, mapper_of(config), given, sink).run()
 
 
 FAIR_DATA_POINT = FdpSourceType()

@@ -23,12 +23,11 @@ from ...web.exchange import Answer
 from ...web.urls import display_url, parse_url
 from ..listings import ListFacts, PagedList, doubt
 from ..record import ReadOutcome
-from ..source_client import SourceHosts, SourceReader, UnreadableDocument, unexpected
+from ..source_client import SourceClient, SourceReader, UnreadableDocument, unexpected
 from . import parsing as rdf
 from .parsing import LDP, DocumentError, RdfParser
 
 if TYPE_CHECKING:
-    from ...web.client import Client
     from ..source_type import CrawlEnd, SourceMemory
 
 log = logging.getLogger(__name__)
@@ -127,8 +126,7 @@ class DocumentReader(SourceReader):
 
     def __init__(
         self,
-        client: Client,
-        reach: SourceHosts,
+        opened: SourceClient,
         memory: SourceMemory,
         parser: RdfParser,
         *,
@@ -140,7 +138,7 @@ class DocumentReader(SourceReader):
         :param salt: part of every hash: what records depend on besides their bytes, such as the language.
         :param content_type: counts in place of what the server says, if the server is known to be wrong.
         """
-        super().__init__(client, reach)
+        super().__init__(opened)
         self.memory = memory
         self._salt = salt
         self._parser = parser

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import ckan.plugins.toolkit as tk
@@ -13,7 +11,6 @@ from ..source_config import ConfigError, SourceConfig, texts
 from ..source_type import SourceType, salt_of
 
 if TYPE_CHECKING:
-    from ..source_client import SourceClient
     from .mapping import Mapper
 
 MAPPING_VERSION = 5
@@ -61,32 +58,6 @@ RDF_KEYS = {
     "profiles": texts(may_be_one=True),
     "language": _language,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlOptions:
-    """The options of one crawl of RDF."""
-
-    mapper: Mapper
-    now: datetime
-    concurrency: int = 8
-    max_records: int = 100_000
-    max_deletions: int | None = None
-    """The source's."""
-    harvests_catalogs: bool = False
-    """Catalogs become records, too."""
-
-    @classmethod
-    def of(cls, opened: SourceClient, config: SourceConfig, now: datetime) -> CrawlOptions:
-        """Return the options of a crawl by a source's configuration."""
-        return cls(
-            mapper_of(config),
-            now,
-            opened.concurrency,
-            config.max_records,
-            config.max_deletions,
-            bool(config.own.get("harvest_catalogs")),
-        )
 
 
 class RdfSourceType(SourceType):

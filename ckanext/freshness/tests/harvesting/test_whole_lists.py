@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ckanext.freshness.harvesting.source_config import SourceConfig
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.ckan.conftest import Crawled
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
@@ -397,10 +398,7 @@ def test_a_list_and_its_verdict(server: Documents, kind: str, name: str) -> None
 @pytest.mark.parametrize("kind", ["fdp", "dcat"])
 def test_more_records_than_max_records_are_no_absence(server: Documents, kind: str) -> None:
     site = harvested(server, kind)
-    if isinstance(site, CatalogueSite):
-        site.most = 3
-    else:
-        site.options = {"max_records": 3}
+    site.config = SourceConfig(max_records=3)
     jobs = [site.job(), site.job(NOW + DAY)]
     assert [job.of(DELETED) for job in jobs] == [set(), set()] and len(site.packages) == len(ALL)
     assert "the source lists more than max_records (3) datasets" in " ".join(jobs[0].errors)

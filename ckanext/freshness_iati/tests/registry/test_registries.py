@@ -18,7 +18,7 @@ from ckanext.freshness.harvesting.record import (
     Sighting,
     guid_of,
 )
-from ckanext.freshness.harvesting.source_client import SourceHosts
+from ckanext.freshness.harvesting.source_client import SourceClient, SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
@@ -59,8 +59,9 @@ class Crawler:
 
     async def _run(self, limits: Limits, options: dict[str, Any]) -> CrawlEnd:
         settings = ClientSettings("test", limits=limits, guard=Guard(["127.0.0.0/8"]))
-        async with Client(settings, Hosts(HostPolicy(8, 10_000))) as client:
-            asking = JsonClient(client, SourceHosts(self.url))
+        hosts = Hosts(HostPolicy(8, 10_000))
+        async with Client(settings, hosts) as client:
+            asking = JsonClient(SourceClient(client, hosts, 8, SourceHosts(self.url)))
             return await index_crawl(self.url, client=asking, sink=self._take, **options).run()
 
     def _take(self, sighting: Sighting, containers: Containers) -> None:

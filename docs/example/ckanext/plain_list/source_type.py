@@ -27,10 +27,11 @@ class PlainList(SourceType):
     owned_keys = frozenset({"title", "notes"})
     own_keys = {"unnamed": one_of(["error", "skip"])}
 
-    async def read(self, opened, source, known, memory, sink, now):
+    async def read(self, opened, given, sink):
+        source = given.source
         end = CrawlEnd(Containers(source.url))
         try:
-            reader = SourceReader(opened.client, opened.reach)
+            reader = SourceReader(opened)
             answer = await reader.fetch(source.url, "application/json")
             listed = self.listed(answer.body)
         except (UnreadableDocument, LookupError, TypeError, ValueError) as error:

@@ -22,7 +22,7 @@ from ckanext.freshness.harvesting.record import (
     Sighting,
     guid_of,
 )
-from ckanext.freshness.harvesting.source_client import SourceHosts
+from ckanext.freshness.harvesting.source_client import SourceClient, SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.harvesting.strategy import AbsentRecord, BrakeLimits, Decisions, deletions
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
@@ -72,9 +72,10 @@ class Crawled:
 
     async def _run(self) -> CrawlEnd:
         settings = ClientSettings("test", limits=self.limits, guard=Guard(["127.0.0.0/8"]))
-        async with Client(settings, Hosts(HostPolicy(8, 10_000))) as client:
-            url = self.portal.url
-            api = CkanApi(JsonClient(client, SourceHosts(url)), url, self.max_records)
+        hosts, url = Hosts(HostPolicy(8, 10_000)), self.portal.url
+        async with Client(settings, hosts) as client:
+            opened = SourceClient(client, hosts, 8, SourceHosts(url))
+            api = CkanApi(JsonClient(opened), url, self.max_records)
             return await PortalCrawl(api, url, self.options, self.known, self._take).run()
 
     def _take(self, sighting: Sighting, containers: Containers) -> None:

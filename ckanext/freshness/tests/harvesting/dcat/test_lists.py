@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ckanext.freshness.harvesting.source_config import SourceConfig
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, Job, unchanged
@@ -95,10 +96,10 @@ def test_a_catalog_that_moves_to_a_host_that_is_not_allowed(
     for _ in range(2):
         job = deletes_nothing(site, f"{other}/b: it is listed, but its host", "allowed_hosts")
     assert job.survey.crawled.not_harvested == {}
-    site.allowed_hosts = ["localhost"]
+    site.config = SourceConfig(allowed_hosts=("localhost",))
     assert site.job().errors == []
     # In another spelling, the host is not allowed any more.
-    site.allowed_hosts = []
+    site.config = SourceConfig()
     server.publish("/c", datasets(*range(20)) + f"<> dcat:catalog <{other}/b/> .")
     deletes_nothing(site, f"{other}/b/: it is listed")
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
 from ckanext.freshness.harvesting.messages import Message
@@ -17,7 +17,6 @@ from ckanext.freshness.harvesting.preview import Tell
 from ckanext.freshness.harvesting.rdf.mapping import ProfileMapper
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.rdf.reader import DocumentReader
-from ckanext.freshness.harvesting.rdf.source_type import CrawlOptions
 from ckanext.freshness.harvesting.record import (
     Containers,
     CurrentRecords,
@@ -27,9 +26,9 @@ from ckanext.freshness.harvesting.record import (
     Sink,
 )
 from ckanext.freshness.harvesting.record import Record as Contents
-from ckanext.freshness.harvesting.source_client import SourceHosts
-from ckanext.freshness.harvesting.source_config import SourceConfig
-from ckanext.freshness.harvesting.source_type import CrawlEnd
+from ckanext.freshness.harvesting.source_client import SourceClient, SourceHosts
+from ckanext.freshness.harvesting.source_config import Source, SourceConfig
+from ckanext.freshness.harvesting.source_type import CrawlEnd, CrawlInput
 from ckanext.freshness.harvesting.strategy import (
     AbsentRecord,
     BrakeLimits,
@@ -37,7 +36,7 @@ from ckanext.freshness.harvesting.strategy import (
     HeldDeletions,
     RecordClass,
 )
-from ckanext.freshness.harvesting.survey import EarlierJobs, RecordChange, Survey, survey
+from ckanext.freshness.harvesting.survey import RecordChange, Survey, survey
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
@@ -178,15 +177,19 @@ class Job:
 class Site:
     """The datasets of one source, harvested by real surveys into memory.
 
+    :cvar crawl_type: the class of its crawls
+
     :ivar packages: the datasets, by the record's URL
     :ivar known: the current records, by URL
     :ivar held: whether each held deletion is released, by guid
     :ivar make_parser: makes the parser of a crawl; documents that would crash a process need an RdfParser
     """
 
+    crawl_type: ClassVar[Any] = Crawl
+
     def __init__(
         self,
-        server: FdpServer,
+        server: Any,
         *,
         url: str = "",
         limits: Limits = LIMITS,
@@ -194,7 +197,7 @@ class Site:
         connections: int = 8,
         config: SourceConfig | None = None,
         brake: BrakeLimits | None = None,
-        **options: Any,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.url = url or server.source_url
         self.limits = limits
@@ -202,7 +205,7 @@ class Site:
         self.connections = connections
         self.config = config or SourceConfig()
         self.brake = brake or BrakeLimits()
-        self.options = options
+        self.headers = headers
         self.packages: dict[str, Package] = {}
         self.objects: dict[str, dict[str, Any]] = {}
         self.memory = Memory()
@@ -245,16 +248,10 @@ class Site:
         """
         job = Job(tell=tell)
 
-        def crawl(
-            source: Any, known: CurrentRecords, memory: Any, sink: Sink, now: datetime
-        ) -> Any:
-            return run(lambda: self._crawl(job, known, sink, now))
+        def crawl(given: CrawlInput, sink: Sink) -> CrawlEnd:
+            return run(lambda: self._crawl(job, given, sink))
 
         source_type: Any = SimpleNamespace(has_organizations=lambda config: False, crawl=crawl)
-        source: Any = SimpleNamespace(
-            id="source", url=self.url, title="Source", config=self.config, warnings=()
-        )
-        memory: Any = self.memory
         decisions = Decisions(
             released=[guid for guid, is_released in self.held.items() if is_released],
             held=[guid for guid, is_released in self.held.items() if not is_released],
@@ -266,8 +263,8 @@ class Site:
             ],
         )
         current = CurrentRecords(self.known.values(), contents_of=self._contents_of)
-        before = EarlierJobs(current, memory, decisions)
-        job.survey = survey(source_type, source, before, job, now=now, limits=self.brake)
+        given = self.given(current, now)
+        job.survey = survey(source_type, given, decisions, job, limits=self.brake)
         for change in job.changes.values():
             if change.kind is RecordClass.UNCHANGED and change.known and change.sighting:
                 self.known[change.known.url] = dataclasses.replace(
@@ -299,6 +296,12 @@ class Site:
         }
         self.memory.finish(forget_others=job.survey.crawled.is_whole)
         return job
+
+    def given(self, known: CurrentRecords, now: datetime = NOW) -> CrawlInput:
+        """Return what a crawl gets of the source."""
+        memory: Any = self.memory
+        source = Source("source", self.url, "", "Source", self.config)
+        return CrawlInput(source, known, memory, now)
 
     def _contents_of(self, known: KnownRecord) -> Contents:
         return Contents.from_json(json.dumps(self.objects[known.object_id or ""]))
@@ -353,23 +356,19 @@ class Site:
                 return earlier
         return max(self._earlier.values(), default=0) + 1
 
-    async def _crawl(self, job: Job, known: CurrentRecords, sink: Sink, now: datetime) -> CrawlEnd:
+    async def _crawl(self, job: Job, given: CrawlInput, sink: Sink) -> CrawlEnd:
         def keep(sighting: Sighting, containers: Containers) -> None:
             job.sightings[sighting.seen.url] = sighting
             sink(sighting, containers)
 
         settings = ClientSettings("tests/1", self.limits, Guard(("127.0.0.0/8",)))
         hosts = Hosts(HostPolicy(connections=self.connections, per_second=100_000))
-        options = {"mapper": MAPPER, "now": now, **self.options}
-        salt = options.pop("salt", "")
-        reach = SourceHosts(
-            self.url, options.pop("allowed_hosts", ()), options.pop("headers", None)
-        )
-        memory: Any = self.memory
+        reach = SourceHosts(self.url, self.config.allowed_hosts, self.headers)
         async with Client(settings, hosts) as client:
+            opened = SourceClient(client, hosts, 8, reach)
             with contextlib.closing(self.make_parser()) as parser:
-                reader = DocumentReader(client, reach, memory, parser, salt=salt)
-                end = await Crawl(reader, self.url, CrawlOptions(**options), known, keep).run()
+                reader = DocumentReader(opened, given.memory, parser, salt="")
+                end = await self.crawl_type(reader, MAPPER, given, keep).run()
         job.containers = end.containers
         end.requests = sum(host.requests for host in hosts)
         return end
@@ -385,8 +384,7 @@ def _plain(contents: Contents) -> dict[str, Any]:
     return dict(json.loads(contents.as_json()))
 
 
-catalogs_too: Mapping[str, Any] = {"harvests_catalogs": True}
-"""Options of a source with ``harvest_catalogs``."""
+catalogs_too = SourceConfig(own={"harvest_catalogs": True})
 
 
 def harvested(server: FdpServer, *counts: int) -> tuple[Site, list[Record], list[Record]]:

@@ -12,7 +12,6 @@ from ckanext.freshness.harvesting.record import Containers, CurrentRecords, Sigh
 from ckanext.freshness.harvesting.record import Record as Contents
 from ckanext.freshness.harvesting.source_client import for_each
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
-    NOW,
     Job,
     Site,
     unchanged,
@@ -77,7 +76,8 @@ def test_memory_does_not_grow_with_the_source(fdp: FdpServer) -> None:
         if handed_on % 50 == 0:
             alive.append(contents() - before)
 
-    crawl = Site(fdp)._crawl(Job(sightings=Nowhere()), CurrentRecords([]), count, NOW)
+    site = Site(fdp)
+    crawl = site._crawl(Job(sightings=Nowhere()), site.given(CurrentRecords([])), count)
     asyncio.run(crawl)
     assert len(alive) == 4 and max(alive) < 60
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from ckanext.freshness.harvesting.source_config import SourceConfig
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Site,
@@ -114,7 +115,7 @@ def test_another_host_is_followed_where_it_is_allowed(fdp: FdpServer) -> None:
     assert set(job.record_errors) == {fdp.iri_of(there), f"{other}/dataset/foreign"}
     assert all("allowed_hosts" in error for error in job.errors)
     assert all(request.host.startswith("127.0.0.1:") for request in fdp.requests)
-    site.options = {"allowed_hosts": frozenset({"127.0.0.2"})}
+    site.config = SourceConfig(allowed_hosts=("127.0.0.2",))
     job = site.job()
     assert job.errors == []
     assert job.of(RecordClass.NEW) == {fdp.iri_of(there), f"{other}/dataset/foreign"}

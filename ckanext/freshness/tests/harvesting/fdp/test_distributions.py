@@ -37,7 +37,7 @@ NAMED = re.compile(r"dcat:distribution ([^;.]*(?:\.[^;.\s][^;.]*)*)[;.]")
 def test_no_dataset_of_a_real_server_gets_the_files_of_another(recording: Path) -> None:
     """In the second recording each page has one container with the distributions of all datasets."""
     with ReplayServer(recording) as server:
-        site = Site(server, url=server.url)  # type: ignore[arg-type]
+        site = Site(server, url=server.url)
         job = site.job()
         elsewhere = [f"https://example.org/other-catalogue: {NOT_VISITED}"] * (
             recording == FDP_RICH

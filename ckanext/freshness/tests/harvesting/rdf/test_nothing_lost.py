@@ -54,7 +54,7 @@ TYPED = (
 def contents(name: str, *, recording: Any = None) -> tuple[dict[str, Any], str]:
     """Return the records of a recorded server by their URLs, and what the job tells besides."""
     with ReplayServer(recording or RECORDINGS[name]) as server:
-        site = Site(server, url=f"{server.url}/", **catalogs_too)  # type: ignore[arg-type]
+        site = Site(server, url=f"{server.url}/", config=catalogs_too)
         job = site.job()
         found = {url: package.content for url, package in site.packages.items()}
         said = json.dumps([found, job.errors, job.warnings], ensure_ascii=False)
