@@ -1,4 +1,4 @@
-"""What ckanext-harvest's report of a job leaves out: warnings, drafts, duplicates.
+"""What ckanext-harvest's report of a job leaves out: warnings, members of lists that become no dataset, duplicates.
 
 Facts that belong to no harvest object have a table of their own.
 """
@@ -27,18 +27,11 @@ from .survey import Survey
 _table = HarvestReport.__table__
 
 
-DRAFT = "draft"
-"""The kind of records that are listed and were never readable."""
-
-
 def not_harvested(found: Survey) -> list[dict[str, Any]]:
     """Return what a source lists and becomes no dataset: ``kind``, ``count`` and ``examples``, by kind."""
-    kinds = dict(found.crawled.not_harvested)
-    if found.draft_records.count:
-        kinds[DRAFT] = found.draft_records
     return [
         clean_all({"kind": kind, "count": one.count, "examples": sorted(one.examples)})
-        for kind, one in sorted(kinds.items())
+        for kind, one in sorted(found.crawled.not_harvested.items())
     ]
 
 
@@ -90,7 +83,6 @@ def keep(
             source_id=source_id,
             unchanged=writer.unchanged,
             unchanged_warnings=clean_all(writer.unchanged_warnings),
-            drafts=found.drafts,
             warnings=clean_all(list(map(to_column, warnings))),
             not_harvested=not_harvested(found),
         )
@@ -116,7 +108,6 @@ def of_no_field(job_id: str) -> dict[str, Any]:
     :returns: ``warnings``, a list of dictionaries with ``url`` and ``guid`` of a record and ``messages``,
         sorted by URL, and of unchanged records the first thousand; ``warning_count``, the number of these
         messages;
-        ``drafts``, the number of records and distributions that are listed and were never readable;
         ``source_warnings``, a list of dictionaries with ``message`` and ``message_code``: those about the
         source itself; ``not_harvested``, a list of dictionaries with ``kind``, ``count`` and
         ``examples`` of what the source lists besides datasets. All are empty for jobs of other harvesters.
@@ -129,7 +120,6 @@ def of_no_field(job_id: str) -> dict[str, Any]:
     return {
         "warnings": warnings,
         "warning_count": sum(len(warning["messages"]) for warning in warnings),
-        "drafts": row.drafts if row else 0,
         "source_warnings": list(map(from_column, row.warnings)) if row else [],
         "not_harvested": row.not_harvested if row else [],
     }

@@ -119,7 +119,6 @@ class Preview:
             "requests": found.crawled.requests,
             "answered": found.crawled.has_answered,
             "warnings": [*source.warnings, *found.warnings[:limit]],
-            "drafts": found.drafts,
             "source_warnings": list(map(as_plain, self.source_warnings)),
             "not_harvested": not_harvested(found),
             "nothing": None if nothing is None else as_plain(nothing),

@@ -230,8 +230,8 @@ class Sighting:
     :attr:`KnownRecord.memory`. Only the source type reads it."""
     warnings: Sequence[str] = ()
     """For people: parts of a readable record that could not be read."""
-    drafts: int = 0
-    """How many of its distributions are listed and were never readable."""
+    drafts: Sequence[str] = ()
+    """URLs of its distributions that are listed and were never readable."""
     may_be_cut: bool = False
     """Its document was not proved to be read whole: what the record has lost may be in the rest."""
 

@@ -227,7 +227,7 @@ def summary(found: Survey) -> str:
     )
     return (
         f"{counts}; {found.kept} kept unseen, {errors} errors, {len(found.warnings)} warnings, "
-        f"{found.drafts} drafts, not harvested: {others or 'none'}; {found.crawled.requests} requests"
+        f"not harvested: {others or 'none'}; {found.crawled.requests} requests"
     )
 
 

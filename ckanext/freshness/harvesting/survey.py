@@ -18,7 +18,6 @@ from .messages import HarvestMessage, Message, MessageCode
 from .record import (
     Containers,
     KnownRecord,
-    NotHarvested,
     ReadOutcome,
     SeenRecord,
     Sighting,
@@ -42,6 +41,9 @@ if TYPE_CHECKING:
     from .source_type import CrawlEnd, CrawlInput, SourceType
 
 log = logging.getLogger(__name__)
+
+DRAFT = "draft"
+"""The kind of records and distributions that are listed and were never readable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +111,6 @@ class Survey:
     brake: HeldDeletions | None = None
     warnings: list[str] = field(default_factory=list)
     """For people: a line for each part of a readable record that could not be read."""
-    drafts: int = 0
-    """How many records and distributions are listed and were never readable."""
-    draft_records: NotHarvested = field(default_factory=NotHarvested)
-    """Records that are listed and were never readable."""
 
 
 def survey(
@@ -166,7 +164,9 @@ class _Classifier:
         self._adopters: dict[str, str] = {}
         """Package id to the URL of the record that takes it over."""
         self._noted: dict[str, Sighting] = {}
-        """Sightings with warnings or drafts, by URL."""
+        """Sightings with warnings, by URL."""
+        self._drafts: list[str] = []
+        """Records and distributions that are listed and were never readable."""
 
     def take(self, sighting: Sighting, containers: Containers) -> None:
         """Classify and report a record that the crawl met."""
@@ -186,8 +186,7 @@ class _Classifier:
         self.seen[url] = seen
         is_refused = seen.outcome in (ReadOutcome.GONE, ReadOutcome.FORBIDDEN)
         if seen.listed_in and is_refused and before is None:
-            self._result.drafts += 1
-            self._result.draft_records.add(seen.url)
+            self._drafts.append(seen.url)
         if seen.listed_in and seen.outcome is not ReadOutcome.PRESENT and sighting.error:
             guid = before.guid if before else guid_of(seen.url, min(seen.listed_in))
             if before is not None and is_refused:
@@ -203,8 +202,9 @@ class _Classifier:
         reason = _reason(kind, before, adopted)
         change = RecordChange(kind, guid, seen.url, reason, catalog, before, adopted, sighting)
         change = self._unless_cut(change, containers)
-        if change.sighting and (change.sighting.warnings or change.sighting.drafts):
+        if change.sighting and change.sighting.warnings:
             self._noted[url] = change.sighting
+        self._drafts += sighting.drafts
         self._report(change)
         if before is not None and (before.refusal or before.absent_since or before.approved):
             self._observer.answered(before)
@@ -276,7 +276,8 @@ class _Classifier:
         crawled.warnings += _waiting(decided.keep)
         for url, sighting in sorted(self._noted.items()):
             result.warnings += [f"{url}: {warning}" for warning in sighting.warnings]
-            result.drafts += sighting.drafts
+        for url in self._drafts:
+            crawled.skip(DRAFT, url)
         return result
 
     def _before(self, sighting: Sighting, containers: Containers) -> KnownRecord | None:

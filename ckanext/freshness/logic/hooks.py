@@ -450,7 +450,7 @@ def harvest_source_reindex(
 def harvest_job_report(
     original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
 ) -> dict[str, Any]:
-    """Add warnings, drafts and the codes of messages to ckanext-harvest's report."""
+    """Add warnings, what becomes no dataset, and the codes of messages to ckanext-harvest's report."""
     tk.check_access("harvest_job_show", context, data_dict)
     report: dict[str, Any] = original(context, data_dict)
     job_id = data_dict["id"]

@@ -274,11 +274,6 @@ class HarvestReport(tk.BaseModel):
         nullable=False,
         doc="warnings about the first of these records: a list of {url, guid, messages}",
     )
-    drafts = Column(
-        Integer,
-        nullable=False,
-        doc="how many records and distributions are listed and were never readable",
-    )
     warnings = Column(
         JSONB,
         nullable=False,

@@ -246,7 +246,7 @@ class DatasetReader:
             memory=RecordMemory(fingerprint, named_services, kept.refusals).as_json(),
             warnings=sorted([*warnings, *kept.warnings, *unread_services]),
             # The other failures are those of drafts: listed distributions that were never read.
-            drafts=len(unread) - len(never_read),
+            drafts=[one.url for one in unread if one.outcome in _REFUSALS],
             may_be_cut=not found.has_end or bool(unread_services),
         )
 

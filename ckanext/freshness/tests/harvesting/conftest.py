@@ -24,6 +24,7 @@ from ckanext.freshness.harvesting.preview import Preview, preview
 from ckanext.freshness.harvesting.rdf import parsing
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.record import urls_in_guid
+from ckanext.freshness.harvesting.survey import DRAFT
 from ckanext.freshness.model import HarvestDocument
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
@@ -142,7 +143,7 @@ class Harvest:
                 for one in report["object_errors"].values()
             },
             {one["url"]: one["messages"] for one in report["warnings"]},
-            report["drafts"],
+            sum(one["count"] for one in report["not_harvested"] if one["kind"] == DRAFT),
             [one["message_code"] for one in report["gather_errors"]],
         )
 

@@ -22,7 +22,7 @@ def test_drafts_and_what_becomes_no_dataset_are_told(fdp: FdpServer, app: Any) -
         fdp.withdraw(fdp.add_dataset(catalog, title=f"Draft {number}", distributions=0))
     file, _ = fdp.records(Kind.DISTRIBUTION)
     fdp.withdraw(file)
-    drafts = sorted(fdp.url_of(one) for one in fdp.datasets if one.state is not State.PUBLISHED)
+    drafts = [one for one in (*fdp.datasets, file) if one.state is not State.PUBLISHED]
     biobank = fdp.add_biobank(catalog)
     harvest = add_source(fdp.source_url)
     first = harvest.run()
@@ -34,11 +34,10 @@ def test_drafts_and_what_becomes_no_dataset_are_told(fdp: FdpServer, app: Any) -
             "count": 1,
             "examples": [fdp.url_of(biobank)],
         },
-        {"kind": "draft", "count": 2, "examples": drafts},
+        {"kind": "draft", "count": 3, "examples": sorted(map(fdp.url_of, drafts))},
     ]
     admin = {"Authorization": factories.SysadminWithToken()["token"]}
     page = app.get(f"/harvest/{harvest.source['name']}/job/{first.id}", headers=admin).body
-    assert "The source lists 3 datasets or files that nobody can read yet." in page
-    assert "Biobank" in page
+    assert "Drafts, which nobody can read yet" in page and "Biobank" in page
     second = harvest.run()
     assert (second.stats["not modified"], second.drafts) == (1, 3)

@@ -239,7 +239,6 @@ def upgrade() -> None:
         sa.Column("source_id", sa.UnicodeText, nullable=False),
         sa.Column("unchanged", sa.Integer, nullable=False),
         sa.Column("unchanged_warnings", JSONB, nullable=False),
-        sa.Column("drafts", sa.Integer, nullable=False),
         sa.Column("warnings", JSONB, nullable=False),
         sa.Column("not_harvested", JSONB, nullable=False),
         sa.PrimaryKeyConstraint("job_id"),

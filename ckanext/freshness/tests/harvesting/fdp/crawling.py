@@ -36,7 +36,7 @@ from ckanext.freshness.harvesting.strategy import (
     HeldDeletions,
     RecordClass,
 )
-from ckanext.freshness.harvesting.survey import RecordChange, Survey, survey
+from ckanext.freshness.harvesting.survey import DRAFT, RecordChange, Survey, survey
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
@@ -163,7 +163,8 @@ class Job:
 
     @property
     def drafts(self) -> int:
-        return sum(sighting.drafts for sighting in self.sightings.values())
+        found = self.survey.crawled.not_harvested.get(DRAFT)
+        return found.count if found else 0
 
     @property
     def errors(self) -> list[str]:
