@@ -1,4 +1,4 @@
-"""What ckanext-harvest's report of a job leaves out: warnings, members of lists that become no dataset, duplicates.
+"""What ckanext-harvest's report of a job leaves out: warnings, what becomes no dataset, duplicates.
 
 Facts that belong to no harvest object have a table of their own.
 """

@@ -49,6 +49,7 @@ class ObjectWriter:
     It writes in batches. No consumer takes an object before :meth:`release`.
 
     :ivar unchanged: how many records are unchanged
+    :ivar new: URLs of the records that take over no package
     :ivar unchanged_warnings: ``url``, ``guid`` and ``messages`` of the first of them that have warnings
     """
 
@@ -64,6 +65,7 @@ class ObjectWriter:
         self._errors: list[dict[str, Any]] = []
         self.unchanged = 0
         self.unchanged_warnings: list[dict[str, Any]] = []
+        self.new: list[str] = []
         self._to_import: list[str] = []
         """Ids of the objects to import, in the order of writing."""
         self._current_extras: list[tuple[str, str, str | None]] = []
@@ -88,6 +90,8 @@ class ObjectWriter:
             # The release holds until the record is deleted, or listed again.
             self._remember(known, approved=True)
         owner = known or change.adopted
+        if owner is None:
+            self.new.append(change.url)
         extras = {
             "dataset_url": change.url if change.catalog_url else None,
             "catalog_url": change.catalog_url or change.url,
@@ -97,7 +101,6 @@ class ObjectWriter:
             "memory": sighting.memory if sighting else None,
             "subject": sighting.subject if sighting else None,
             "reason": str(change.reason) if kind is RecordClass.DELETED else None,
-            "moved_from": known.guid if known and kind is RecordClass.MOVED else None,
             "adopted": change.adopted.package_id if change.adopted else None,
         }
         self._to_import.append(
@@ -152,20 +155,6 @@ class ObjectWriter:
         """Write the remaining objects and commit them, then change current objects without a commit."""
         self._flush()
         set_extras(self._current_extras)
-
-    def new_urls(self) -> list[str]:
-        """Return the URLs of the datasets to import that have no package yet. Call it after :meth:`finish`."""
-        rows = model.Session.execute(
-            sa.select(_extra.c.value)
-            .join(_object, _object.c.id == _extra.c.harvest_object_id)
-            .where(
-                _object.c.harvest_job_id == self._job_id,
-                _object.c.state == GATHERED,
-                _object.c.package_id.is_(None),
-                _extra.c.key == "dataset_url",
-            )
-        )
-        return list(rows.scalars())
 
     def release(self, page_size: int) -> list[str]:
         """Hand the objects to the consumers of the queue, and end the gather. Commits.

@@ -175,7 +175,7 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     warnings = list(found.crawled.warnings)
     if not found.current:
         # Only before the first harvest: it reads the records of all other sources.
-        warnings += job_report.harvested_elsewhere(source.id, writer.new_urls())
+        warnings += job_report.harvested_elsewhere(source.id, writer.new)
     holds.set_hold(source.id, job_id, found.brake, now)
     job_report.keep(source.id, job_id, found, writer, warnings)
     memory.finish(forget_others=found.crawled.is_whole)
