@@ -356,9 +356,7 @@ def last_harvested(known: KnownRecord) -> Record | None:
         sa.select(_object.c.content).where(_object.c.id == known.object_id)
     ).scalar()
     model.Session.commit()  # no transaction stays open during the next request
-    with contextlib.suppress(ValueError):
-        return Record.from_json(content or "")
-    return None
+    return Record.from_json(content)
 
 
 def resources_of_package(package_id: str | None) -> list[dict[str, Any]]:

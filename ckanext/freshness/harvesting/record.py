@@ -71,14 +71,14 @@ class Record:
         return _canonical({**self._content(), "warnings": self.warnings})
 
     @classmethod
-    def from_json(cls, text: str) -> Record:
-        """Return the record that :meth:`as_json` wrote.
-
-        :raises ValueError: the text is not such JSON.
-        """
-        data = json.loads(text)
+    def from_json(cls, text: str | None) -> Record | None:
+        """Return the record that :meth:`as_json` wrote; None for any other text, as of another harvester."""
+        try:
+            data = json.loads(text or "")
+        except ValueError:
+            return None
         if not isinstance(data, dict) or not data.keys() >= {"fields", "resources", "tags"}:
-            raise ValueError("this text holds no harvested record (fields, resources, tags)")
+            return None
         return cls(
             data["fields"],
             data["resources"],

@@ -207,9 +207,8 @@ def _errors(
 
 def _title(content: str | None) -> str | None:
     """Return the title that the source gives a record; None if the content is no record of ours."""
-    with contextlib.suppress(ValueError):
-        return str(Record.from_json(content or "").fields.get("title") or "") or None
-    return None
+    record = Record.from_json(content)
+    return str(record.fields.get("title") or "") or None if record else None
 
 
 FILTERS = ("held", "errors")

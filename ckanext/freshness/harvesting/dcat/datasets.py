@@ -174,7 +174,7 @@ class FoundDatasets:
         if not found.contents:
             return None
         record = Record.from_json(zlib.decompress(found.contents).decode())
-        if known is not None and found.named:
+        if record is not None and known is not None and found.named:
             before = self.known.resources_of(known, found.named)
             spelled = set(map(loose_spelling, found.named))
             kept = [one for one in before if loose_spelling(one.get("uri", "")) in spelled]

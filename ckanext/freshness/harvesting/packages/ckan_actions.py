@@ -26,6 +26,17 @@ _ORGANIZATIONS = uuid.UUID("0c2c6f0e-5b1e-4d0b-9a3e-3b8c1d6f7e21")
 """Namespace of the organization ids."""
 
 
+def context_of(user: Any) -> dict[str, Any]:
+    """Return a context for one call of an action in the name of the user who writes packages."""
+    return {
+        "model": model,
+        "session": model.Session,
+        "user": user.name,
+        "auth_user_obj": user,
+        "ignore_auth": True,
+    }
+
+
 def plain_name(title: str) -> str | None:
     """Return the name that a title suggests; None if fewer than two letters or digits are left of it."""
     name = munge_title_to_name(title).strip("-_")

@@ -200,14 +200,7 @@ def _update(source_id: str, url: str, record: Record, known: KnownOrganization) 
 
 
 def _context() -> dict[str, Any]:
-    user = harvesting_user()
-    return {
-        "model": model,
-        "session": model.Session,
-        "user": user.name,
-        "auth_user_obj": user,
-        "ignore_auth": True,
-    }
+    return ckan_actions.context_of(harvesting_user())
 
 
 def _columns(record: Record) -> dict[str, str]:

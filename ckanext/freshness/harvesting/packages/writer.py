@@ -72,9 +72,11 @@ class PackageWriter:
         """The ids of organizations by their URLs at the source."""
         self._sites: dict[str, CatalogSite] = {}
         """By package type."""
-        self._records = {item.id: _record(item.content) for item in pending if not item.is_deletion}
+        self._records = {
+            item.id: Record.from_json(item.content) for item in pending if not item.is_deletion
+        }
         contents = object_states.earlier_contents([item.id for item in pending])
-        self._before = {object_id: _record(text) for object_id, text in contents.items()}
+        self._before = {object_id: Record.from_json(text) for object_id, text in contents.items()}
         """The records as they were at the previous harvest, by object id."""
         self._earlier = object_states.earlier_packages(
             source.id,
@@ -144,7 +146,7 @@ class PackageWriter:
 
     def _groups_of(self, record: Record) -> list[dict[str, str]]:
         """Return the groups of this site that a record belongs to, and make those that it asks for."""
-        context, default = self._plain_context, set(self._config.default_groups)
+        default = set(self._config.default_groups)
         found: dict[str, dict[str, str]] = {}
         for group in record.groups:
             names = (group["id"], group["name"])
@@ -152,22 +154,14 @@ class PackageWriter:
             if group_id is None and "title" in group:
                 # CKAN refuses a name that is taken, or not legal.
                 with contextlib.suppress(tk.ValidationError):
-                    group_id = tk.get_action("group_create")(context(), dict(group))["id"]
+                    context = ckan_actions.context_of(self._user)
+                    group_id = tk.get_action("group_create")(context, dict(group))["id"]
             if group_id is not None and not default & {group_id, group["name"]}:
                 found[group_id] = {"id": group_id}
         return list(found.values())
 
-    def _plain_context(self) -> dict[str, Any]:
-        return {
-            "model": model,
-            "session": model.Session,
-            "user": self._user.name,
-            "auth_user_obj": self._user,
-            "ignore_auth": True,
-        }
-
     def _context(self) -> dict[str, Any]:
-        return {**self._plain_context(), "return_id_only": True}
+        return {**ckan_actions.context_of(self._user), "return_id_only": True}
 
     def _package_of(self, pending: PendingObject) -> Any | None:
         """Return the package that a record already has.
@@ -309,10 +303,3 @@ def _refuse_excess(record: Record) -> None:
         if parts[kind] > most:
             words = f"it has {parts[kind]} {kind}, and at most {most} of a dataset are harvested"
             raise ImportFailed(words)
-
-
-def _record(content: str | None) -> Record | None:
-    """Return the record that an object's content holds; None if it holds none."""
-    with contextlib.suppress(ValueError):
-        return Record.from_json(content or "")
-    return None

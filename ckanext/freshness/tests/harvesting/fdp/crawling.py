@@ -305,7 +305,8 @@ class Site:
         return CrawlInput(source, known, memory, now)
 
     def _contents_of(self, known: KnownRecord) -> Contents:
-        return Contents.from_json(json.dumps(self.objects[known.object_id or ""]))
+        content = json.dumps(self.objects[known.object_id or ""])
+        return Contents.from_json(content) or Contents()
 
     def release(self) -> None:
         """Approve all held deletions."""
