@@ -11,13 +11,12 @@ from rdflib import Graph, URIRef
 from ...web.urls import display_url, loose_spelling
 from ..listings import ListFacts
 from ..messages import HarvestMessage, MessageCode
-from ..rdf.mapping import Mapper, mapped
-from ..rdf.reader import MOST_PAGES, DocumentReader, FetchedDocument, ListReading, understood
-from ..record import CurrentRecords, ReadOutcome, SeenRecord, Sighting
+from ..rdf.reader import MOST_PAGES, DocumentReader, FetchedDocument, ListReading
+from ..record import CurrentRecords, ReadOutcome, Sighting
 from ..source_client import UnreadableDocument
 from ..source_config import Source
-from . import documents, services
-from .datasets import RecordMemory
+from . import documents
+from .datasets import DatasetReader
 from .documents import DocumentOutline, last_segment
 from .drafts import is_draft
 
@@ -52,9 +51,9 @@ class ContainerReader:
     """A reader of the containers of one crawl."""
 
     reader: DocumentReader
-    mapper: Mapper
     source: Source
     known: CurrentRecords
+    datasets: DatasetReader
 
     async def read(self, url: str, place: Place) -> ContainerList:
         """Read a container, and find out what its list is worth.
@@ -80,7 +79,11 @@ class ContainerReader:
             facts.is_lost = not outline.member and self._was_listing(url)
         are_records = self.source.config.own.get("harvest_catalogs")
         if are_records and is_catalog(outline, place, is_root=is_root):
-            found = replace(found, sighting=await self._record(url, found))
+            subject = URIRef(outline.subject or url)
+            catalog = await self.datasets.read_catalog(
+                url, self.source.url, found.document, subject
+            )
+            found = replace(found, sighting=catalog)
         return found
 
     async def read_list(self, url: str, place: Place, facts: ListFacts) -> ContainerList:
@@ -145,33 +148,6 @@ class ContainerReader:
             record.catalog_url is not None and loose_spelling(record.catalog_url) == plain
             for record in self.known
         )
-
-    async def _record(self, url: str, found: ContainerList) -> Sighting:
-        """Return a catalog as a record."""
-        known = self.known.at(url)
-        memory = RecordMemory.of(known)
-        own = self.reader.hash(found.document.digest)
-        record, content_hash = None, known.content_hash if known else None
-        warnings: list[str] = []
-        fingerprint = await services.fingerprint(self.reader, own, memory.services)
-        if content_hash is None or memory.fingerprint != fingerprint:
-            graph = await found.document.parsed()
-            named, warnings = await services.describe(self.reader, graph)
-            fingerprint = await services.fingerprint(self.reader, own, named)
-            memory = RecordMemory(fingerprint, named)
-            with understood(url):
-                record = mapped(self.mapper, graph, URIRef(found.outline.subject or url))
-            record.warnings = sorted({*record.warnings, *warnings})
-            content_hash = self.reader.hash(record.digest())
-        seen = SeenRecord(
-            url,
-            ReadOutcome.PRESENT,
-            listed_in=(self.source.url,),
-            content_hash=content_hash,
-            is_catalog=True,
-        )
-        may_be_cut = not found.document.has_end or bool(warnings)
-        return Sighting(seen, record, memory=memory.as_json(), may_be_cut=may_be_cut)
 
 
 def is_catalog(outline: DocumentOutline, place: Place, *, is_root: bool) -> bool:

@@ -38,10 +38,10 @@ class Crawl:
         self._listing = DatasetListing(source.url, source.config.max_records)
         self._end = self._listing.end
         self.containers = self._end.containers
-        containers = ContainerReader(reader, mapper, source, given.known)
-        self._tree = ContainerTree(containers, self._listing, sink)
         is_wall = bool(reader.memory.recall(REFUSING, REFUSING))
         self._datasets = DatasetReader(reader, mapper, given.known, given.now, is_wall)
+        containers = ContainerReader(reader, source, given.known, self._datasets)
+        self._tree = ContainerTree(containers, self._listing, sink)
         self._records = RecordReader(self._tree, self._listing, self._datasets, sink)
 
     async def run(self) -> CrawlEnd:

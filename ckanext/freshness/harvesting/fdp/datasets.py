@@ -108,7 +108,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class DatasetReader:
-    """A reader of the datasets of one crawl, with their distributions."""
+    """A reader of the datasets of one crawl, with their distributions, and of catalogs as records."""
 
     reader: DocumentReader
     mapper: Mapper
@@ -153,20 +153,44 @@ class DatasetReader:
             *member.distributions,
             *(one.digest for one in answers.documents.values()),
         )
-        memory = RecordMemory.of(known)
-        if (
-            known is not None
-            and known.guid == guid
-            and known.content_hash is not None
-            and memory.fingerprint == await services.fingerprint(self.reader, own, memory.services)
-        ):
-            seen = replace(seen, content_hash=known.content_hash)
-            sighting = Sighting(seen, memory=known.memory)
-        else:
-            found = await _described(seen.url, document, member, answers)
+        is_moved = known is not None and known.guid != guid
+        sighting = None if is_moved else await self._unchanged(seen, own, known)
+        if sighting is None:
+            subject = URIRef(member.subject)
+            found = await _described(seen.url, subject, document, answers)
             kept = self._kept(found, known or adopted)
-            sighting = await self._assembled(seen, own, URIRef(member.subject), found, kept)
+            sighting = await self._assembled(seen, own, subject, found, kept)
         return replace(sighting, subject=member.subject if member.subject != seen.url else None)
+
+    async def read_catalog(
+        self, url: str, root: str, document: FetchedDocument, subject: URIRef
+    ) -> Sighting:
+        """Read a catalog as a record.
+
+        :param root: the source's own URL, which lists all catalogs.
+        :param subject: the catalog in its document.
+        :raises UnreadableDocument: the document cannot be understood.
+        """
+        seen = SeenRecord(url, ReadOutcome.PRESENT, (root,), is_catalog=True)
+        own = self.reader.hash(document.digest)
+        if (unchanged := await self._unchanged(seen, own, self.known.at(url))) is not None:
+            return unchanged
+        found = await _described(url, subject, document, _Answers())
+        return await self._assembled(seen, own, subject, found, _Kept())
+
+    async def _unchanged(
+        self, seen: SeenRecord, own: str, known: KnownRecord | None
+    ) -> Sighting | None:
+        """Return a record as it was, if the last job read the same documents; None if it did not.
+
+        :param own: the fingerprint of all documents except those of services.
+        """
+        memory = RecordMemory.of(known)
+        if known is None or known.content_hash is None:
+            return None
+        if memory.fingerprint != await services.fingerprint(self.reader, own, memory.services):
+            return None
+        return Sighting(replace(seen, content_hash=known.content_hash), memory=known.memory)
 
     async def _request(self, listed: Iterable[str]) -> _Answers:
         """Request the distributions of a dataset that have documents of their own."""
@@ -252,15 +276,16 @@ class DatasetReader:
 
 
 async def _described(
-    url: str, document: FetchedDocument, member: ListedDataset, answers: _Answers
+    url: str, subject: URIRef, document: FetchedDocument, answers: _Answers
 ) -> _Described:
     """Return what the documents of a dataset and of its distributions describe.
 
     :param url: the dataset's listed URL.
+    :param subject: the dataset in its own document.
     :param answers: of the distributions. The graphs of their documents are changed.
     :raises UnreadableDocument: the dataset's own document cannot be parsed.
     """
-    graph, subject = await document.parsed(), URIRef(member.subject)
+    graph = await document.parsed()
     urls = documents.distributions_of(graph, subject)
     inside = set(documents.distributions_inside(graph, subject))
     found = _Described(
@@ -273,7 +298,7 @@ async def _described(
         {loose_spelling(one): failure for one, failure in answers.failures.items()},
         all(one.has_end for one in (document, *answers.documents.values())),
     )
-    own = {loose_spelling(url), loose_spelling(member.subject)}
+    own = {loose_spelling(url), loose_spelling(subject)}
     for listed, part in answers.documents.items():
         try:
             graph = await part.parsed()
