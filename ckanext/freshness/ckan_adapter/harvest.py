@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import ckan.plugins as p
@@ -18,8 +18,6 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from ckan import model
 from sqlalchemy.orm.attributes import set_committed_value
-
-from ..dates import utc
 
 
 def _table(name: str, texts: str, dates: str = "", flags: str = "", numbers: str = "") -> Any:
@@ -314,8 +312,6 @@ def _stay_complete(mapper: Any, connection: Any, target: Any) -> None:
 
 # When a job should have made progress
 
-BEGINNING = timedelta(seconds=30)
-"""A consumer that took a job holds its lock within this time."""
 GATHER_RESENT = timedelta(hours=2)
 """ckanext-harvest sends a message to gather again that was taken and not completed for this long."""
 FETCH_RESENT = timedelta(minutes=3)
@@ -329,21 +325,3 @@ A dataset with as many parts as are allowed takes half a minute.
 """
 CRON = timedelta(minutes=20)
 """``ckan harvester run``, called every few minutes, sends what waits and ends complete jobs in this time."""
-
-_IMPORT = (
-    OBJECT.c.fetch_started,
-    OBJECT.c.fetch_finished,
-    OBJECT.c.import_started,
-    OBJECT.c.import_finished,
-)
-
-
-def is_importing(now: datetime) -> bool:
-    """Decide whether a consumer imports records of any job, so that others wait for their turn."""
-    running = sa.select(JOB.c.id).where(JOB.c.status == "Running")
-    last = model.Session.execute(
-        sa.select(sa.func.max(sa.func.greatest(*_IMPORT))).where(
-            OBJECT.c.harvest_job_id.in_(running)
-        )
-    ).scalar()
-    return last is not None and utc(now) - last <= FETCH_RESENT

@@ -69,6 +69,10 @@ WHERE source.id = ANY(:sources)
 ORDER BY j.created DESC"""
 """SQL: the newest ``:most`` jobs of each of ``:sources``, or only ``:job``, with the numbers of their objects
 by result, of their gather errors and of the deletions that they put on hold."""
+LAST_IMPORT = """
+SELECT max(greatest(o.fetch_started, o.fetch_finished, o.import_started, o.import_finished))
+FROM harvest_object o JOIN harvest_job j ON j.id = o.harvest_job_id WHERE j.status = 'Running'"""
+"""SQL: when a consumer last began or ended something with a record of any job."""
 FIRST_GATHER_ERRORS = """
 SELECT job.id, e.message FROM unnest(CAST(:jobs AS text[])) AS job(id)
 CROSS JOIN LATERAL (

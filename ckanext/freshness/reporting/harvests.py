@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter.database import is_held
-from ..ckan_adapter.harvest import BEGINNING, CRON, GATHER_RESENT, is_importing
+from ..ckan_adapter.harvest import CRON, FETCH_RESENT, GATHER_RESENT
 from ..dates import aware, utc, utc_now, utc_text
 from ..harvesting import messages
 from ..harvesting.holds import gather_lock
@@ -29,6 +29,8 @@ from .labels import JOBS, REASONS, State, counted
 from .tables import Row, TableRequest, with_texts
 from .visibility import edited_organizations, rows, sees_all
 
+_BEGINNING = timedelta(seconds=30)
+"""A consumer that took a job holds its lock within this time."""
 _COUNTED = ("added", "updated", "deleted", "not modified", "errored", "held")
 
 
@@ -173,17 +175,23 @@ def _progress(row: Mapping[str, Any], now: datetime) -> Row | None:
     if gathered is None:
         last = row["gather_started"]
         # Our gathers hold a lock while they run. Those of other harvesters can only be judged by their age.
-        limit = BEGINNING if source_type_named(row["type"]) else GATHER_RESENT
+        limit = _BEGINNING if source_type_named(row["type"]) else GATHER_RESENT
         is_idle = utc(now) - last > limit and not is_held(gather_lock(row["id"]))
     else:
         last = max(gathered, row["progress"] or gathered)
         # While a consumer imports other records, those of this job wait for their turn.
-        is_idle = utc(now) - last > CRON and not (row["waiting"] and is_importing(now))
+        is_idle = utc(now) - last > CRON and not (row["waiting"] and _is_importing(now))
     return {
         "is_gathered": gathered is not None,
         "waiting": row["waiting"],
         "idle_since": aware(last) if is_idle else None,
     }
+
+
+def _is_importing(now: datetime) -> bool:
+    """Decide whether a consumer imports records of any job, so that others wait for their turn."""
+    last = rows(harvest_sql.LAST_IMPORT).scalar()
+    return last is not None and utc(now) - last <= FETCH_RESENT
 
 
 def _errors(
