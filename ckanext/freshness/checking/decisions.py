@@ -28,7 +28,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..web.errors import FailureReason, Meaning
-from .answers import NOT_THERE, AnswerHeaders, believed, status_in_words, status_means
+from .answers import AnswerHeaders, believed, status_in_words, status_means
 from .formats import Shape
 from .outlines import Outline
 from .selection import SLACK
@@ -40,7 +40,8 @@ UNOPENED = "unopened"
 """Instead of the detector's name: the hash of the bytes of a file that its detector could not open."""
 
 PATIENCE = timedelta(days=14)
-"""How long a server may promise a file for later. Then each further promise is a failure."""
+"""How long a server may promise a file for later, or send a page in its place that may lead to it. Then each
+further promise or page is a failure."""
 
 EARLIER_HASHES = 20
 """Number of earlier hashes stored for a resource, the newest first."""
@@ -142,7 +143,8 @@ class KnownContent:
     unconfirmed: str | None = None
     """A new hash that no second download has confirmed."""
     waits_since: datetime | None = None
-    """The first check at which the server promised the file for later, if no check has found the file since."""
+    """The first check at which the server promised the file for later, or sent a page that may lead to it, if
+    no check has found the file since."""
     dates_lie: bool | None = None
     """Whether the server's Last-Modified moved while the contents stayed. False if it moved with them; None if
     neither was seen."""
@@ -189,8 +191,8 @@ class Attempt(NamedTuple):
     :ivar at: end of the check, aware
     :ivar status: of the last answer; None if there was none
     :ivar reason: why there was no answer, a value of :class:`..web.errors.FailureReason`, or
-        ``format``, ``landing page`` or ``error text`` if the answer was of no use, or :data:`UNOPENED`; else
-        None
+        ``format``, ``landing page``, ``leads on`` or ``error text`` if the answer was of no use, or
+        :data:`UNOPENED`; else None
     :ivar words: the failure in words for people, without secrets; None if there was none
     :ivar received: bytes of the body
     :ivar seconds: of the last request, without waiting in our own queues
@@ -334,9 +336,9 @@ def after_failure(
     return failed(memory)
 
 
-def may_show_wall(headers: AnswerHeaders) -> bool:
-    """Decide whether the page of an error may be that of a bot wall, so that its beginning is read."""
-    return headers.status >= 400 and headers.status not in NOT_THERE
+def may_say_more(headers: AnswerHeaders) -> bool:
+    """Decide whether the page of an error is read: it may lead to the file, or be that of a bot wall."""
+    return headers.status >= 400
 
 
 def failed(memory: KnownContent) -> Decision:
@@ -378,7 +380,7 @@ def after_headers(
     if headers.status == 304 and not conditional:
         return failed(memory)
     if headers.promises_later:
-        return _waits(memory, now)
+        return waits(memory, now)
     if cannot_tell(headers):
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if headers.status == 304:
@@ -396,8 +398,8 @@ def after_headers(
     return _unread(memory, headers, modified)
 
 
-def _waits(memory: KnownContent, now: datetime) -> Decision:
-    """Decide for a file that the server has promised for later."""
+def waits(memory: KnownContent, now: datetime) -> Decision:
+    """Decide for a file that the server has promised for later, or that may be behind a page in its place."""
     since = memory.waits_since or now
     if now - since >= PATIENCE - SLACK:
         return failed(memory)
@@ -433,8 +435,8 @@ def after_body(
 
     :param step: the decision about the headers
     :param fits: the body may be of the promised format
-    :param is_uncertain: in place of data, the body is the page of a bot wall, or may be one that leads to the
-        data, or may be an error text
+    :param is_uncertain: the body is the page of a bot wall; or, in place of data, it may be a page that leads
+        to the data, or an error text
     :param digest: its hashes; None if the headers decide and only its beginning was read
     """
     if is_uncertain:

@@ -15,9 +15,13 @@ import re
 from ..web.errors import Meaning
 from .outlines import Outline, columns, records
 
-_JSON_FORMATS = frozenset({"json", "jsonld", "geojson", "topojson"})
-_XML_FORMATS = frozenset({"xml", "kml", "gml", "wfs", "gpx", "rss", "atom", "rdf", "rdfxml", "svg"})
-"""Formats for which a server may send an error document in place of the data."""
+_STRUCTURED = frozenset(
+    {
+        *("json", "jsonld", "geojson", "topojson"),
+        *("xml", "kml", "gml", "wfs", "gpx", "rss", "atom", "rdf", "rdfxml", "svg"),
+    }
+)
+"""Formats whose servers also send errors in JSON or XML. Some of them have a page, too."""
 _PLAIN_TEXTS = frozenset({"txt", "text", "plaintext", "log"})
 """Formats of texts that may be about errors."""
 
@@ -42,7 +46,9 @@ _DOCUMENT = re.compile(
 )
 """An element of XML that reports an error."""
 
-_STRONG = re.compile(r"err|exception|fault", re.IGNORECASE)
+_STRONG = re.compile(
+    r"(?i:(?:^|[\W_])(?:err(?:o|eur|msg|code|$)|exception|fault))|Err|Exception|Fault"
+)
 _WEAK = re.compile(r"message|msg|detail", re.IGNORECASE)
 """Names of JSON that report an error, or perhaps something else."""
 _STATES = ("status", "state", "success", "ok", "estado")
@@ -57,11 +63,8 @@ _BUSY = re.compile(
 
 def is_being_prepared(text: str) -> bool:
     """Return whether a JSON object only says that the file is being prepared."""
-    try:
-        found = json.loads(text) if text[:1] == "{" else None
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(found, dict) or any(isinstance(one, (dict, list)) for one in found.values()):
+    found = _object(text) if text[:1] == "{" else None
+    if found is None or any(value and isinstance(value, (dict, list)) for value in found.values()):
         return False
     return any(_BUSY.fullmatch(str(found.get(name))) for name in _SAYING)
 
@@ -79,47 +82,68 @@ def meaning_of_text(
     """
     if not words.isdisjoint(_PLAIN_TEXTS):
         return Meaning.WORKS
-    is_line = last is not None and columns(text) == 0 < last.columns and size < SHORT
-    if is_line and not takes_pages and not words.isdisjoint(TABLES):
+    is_any = takes_pages and words.isdisjoint(_STRUCTURED)
+    if not is_any and size < SHORT and _is_no_data(text, words, last):
         return Meaning.FAILED
+    is_other = last is not None and last.differs(text)
+    is_same = last is not None and last.names != "" and not is_other
     if text[:1] in ("{", "["):
-        return _of_json(text, size, words, last)
-    if text[:1] == "<":
-        if words.isdisjoint(_XML_FORMATS):
+        found = _object(text)
+        if found is None:
             return Meaning.WORKS
-        return _compared(text, size, last, looks=_DOCUMENT.match(text) is not None)
-    if text == "null" and not words.isdisjoint(_JSON_FORMATS):
-        # Databases with an interface in JSON answer so where there is nothing.
+        looks = _reports_error(found, is_list=text[:1] == "[", is_other=is_other)
+    elif text[:1] == "<":
+        looks = _DOCUMENT.match(text) is not None
+    else:
+        looks = not is_same and records(text) < 2 and _has_words(text)
+    if last is None:
+        # An interface that is asked for nothing may also say so. Those that refuse name a code.
+        is_doubted = looks and size < SHORT and (not is_any or '"code"' in text)
+        return Meaning.CANNOT_TELL if is_doubted else Meaning.WORKS
+    is_small = size * _TIMES_SMALLER <= last.size
+    if looks and (is_other or is_small):
         return Meaning.FAILED
-    if takes_pages:
+    if is_any:
         return Meaning.WORKS
-    if last is not None and last.names and not last.differs(text):
-        return Meaning.WORKS
-    found = records(text)
-    looks = found < 2 and _WORDS.search(text[:_BEGINNING]) is not None
-    # A table of one record may be an error, too.
-    return _compared(text, size, last, looks=looks, is_data=found > 2)
+    if looks:
+        return Meaning.CANNOT_TELL
+    is_marked = text[:1] in ("{", "[", "<")
+    if is_other and is_small and (is_marked or records(text) < 3):
+        return Meaning.FAILED
+    # Perhaps an error in another language, or as a record, perhaps a new structure.
+    if is_marked:
+        is_new = last.shares_nothing(text)
+    else:
+        is_record = records(text) == 2 and not is_same and _has_words(text)
+        is_new = is_record or (columns(text) < 2 <= last.columns and text.count("\n") < 2)
+    return Meaning.CANNOT_TELL if is_new and size < SHORT else Meaning.WORKS
 
 
-def _of_json(text: str, size: int, words: frozenset[str], last: Outline | None) -> Meaning:
+def _is_no_data(text: str, words: frozenset[str], last: Outline | None) -> bool:
+    """Return whether a short text is certainly not of the promised formats."""
+    if last is not None and columns(text) == 0 < last.columns and not words.isdisjoint(TABLES):
+        return True
+    if "geojson" in words and text[:1] == "{":
+        found = _object(text)
+        return found is not None and not {"type", "features"} & found.keys()
+    # Databases with an interface in JSON answer so where there is nothing.
+    return text == "null"
+
+
+def _object(text: str) -> dict[str, object] | None:
+    """Return an object of JSON, or the only one of a list; None if the text is anything else."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        return Meaning.WORKS
-    is_list = isinstance(found, list) and len(found) == 1
-    found = found[0] if is_list else found
-    if not isinstance(found, dict):
-        return Meaning.WORKS
-    if words.isdisjoint(_JSON_FORMATS):
-        # As ArcGIS says it, whose services have many formats.
-        error = found.get("error")
-        is_error = found.keys() == {"error"} and isinstance(error, dict) and "code" in error
-        return _compared(text, size, last, looks=is_error) if is_error else Meaning.WORKS
-    if "geojson" in words and not (is_list or {"type", "features"} & found.keys()):
-        return Meaning.FAILED
-    is_other = last is not None and last.differs(text)
-    looks = _reports_error(found, is_list=is_list, is_other=is_other)
-    return _compared(text, size, last, looks=looks)
+        return None
+    if isinstance(found, list) and len(found) == 1:
+        found = found[0]
+    return found if isinstance(found, dict) else None
+
+
+def _has_words(text: str) -> bool:
+    """Return whether a plain text begins with the words of an error."""
+    return _WORDS.search(text[:_BEGINNING]) is not None
 
 
 def _reports_error(found: dict[str, object], *, is_list: bool, is_other: bool) -> bool:
@@ -132,28 +156,10 @@ def _reports_error(found: dict[str, object], *, is_list: bool, is_other: bool) -
     if any(_BAD_STATE.fullmatch(str(found.get(name)).lower()) for name in _STATES):
         return True
     told = {name for name, value in found.items() if value}
-    strong = {name for name in told if _STRONG.search(name)}
+    strong = {
+        name for name in told if _STRONG.search(name) and type(found[name]) not in (int, float)
+    }
     weak = set() if is_list else {name for name in told if _WEAK.search(name)}
     beside = [found[name] for name in told - strong - weak]
     has_data = any(isinstance(value, (dict, list)) for value in beside)
     return bool(strong and is_other) or bool((strong or weak) and not has_data)
-
-
-def _compared(
-    text: str, size: int, last: Outline | None, *, looks: bool, is_data: bool = False
-) -> Meaning:
-    """Compare a text with the last good file.
-
-    :param looks: whether it looks like an error by itself
-    :param is_data: whether it is data, however small, and whatever its names
-    """
-    if last is None:
-        return Meaning.CANNOT_TELL if looks and size < SHORT else Meaning.WORKS
-    is_other, is_small = last.differs(text), size * _TIMES_SMALLER <= last.size
-    if is_other and is_small and not is_data:
-        return Meaning.FAILED
-    if looks:
-        return Meaning.FAILED if is_other or is_small else Meaning.CANNOT_TELL
-    # Perhaps an error in another language, perhaps a new structure.
-    is_marked = text[:1] in ("{", "[", "<") and size < SHORT
-    return Meaning.CANNOT_TELL if is_marked and last.shares_nothing(text) else Meaning.WORKS

@@ -80,14 +80,15 @@ class FormatMismatch:
 
     @property
     def is_page(self) -> bool:
-        """Whether a web page came."""
-        return self.found in _WEB_PAGES
+        """Whether a page came that browsers show."""
+        return self.found in _SHOWN
 
     def __str__(self) -> str:
         return f"{self.found.value} came where {self.promised} was promised"
 
 
-_WEB_PAGES = frozenset({FileKind.HTML, FileKind.XHTML, FileKind.SCRIPT})
+_SHOWN = frozenset({FileKind.HTML, FileKind.XHTML})
+_WEB_PAGES = _SHOWN | {FileKind.SCRIPT}
 _PAGES = _WEB_PAGES | {FileKind.GZIPPED_HTML, FileKind.SHEET}
 _PROSE = frozenset(
     {FileKind.TEXT, FileKind.JSON, FileKind.JSON_LIKE, FileKind.XML, FileKind.MARKUP}
@@ -252,12 +253,12 @@ _SHOWS_BINARY = 1024
 _PAGE = re.compile(r"<(?:!doctype\s*html|html|head|body)[\s>]", re.IGNORECASE)
 _FRAGMENT = re.compile(
     r"<(?:title|meta|link|script|noscript|style|center|div|span|form|iframe|img|font|pre|h[1-6]|hr|p|br|b"
-    r"|strong)[\s/>]",
+    r"|strong|frameset)[\s/>]",
     re.IGNORECASE,
 )
 """First tags of pages without a head: error pages of firewalls, and PHP's warnings."""
 _PART = re.compile(
-    r"<(?:ul|ol|nav|i|u|em|small|blockquote|input|frameset|base\s+href|a\s+href)[\s/>=]",
+    r"<(?:ul|ol|nav|i|u|em|small|blockquote|input|base\s+href|a\s+href)[\s/>=]",
     re.IGNORECASE,
 )
 """First tags of other parts of pages, which XML and tables may begin with, too."""
@@ -412,6 +413,11 @@ def _by_format(
     if None in judged:
         return None
     return FormatMismatch(promised.name, found, is_error=all(judged))
+
+
+def is_page(first: bytes) -> bool:
+    """Return whether a file is a page that browsers show."""
+    return _may_be_page(first) and kind(first) in _SHOWN
 
 
 def _is_sheet(page: bytes, sent_as: str | None, url: str) -> bool:

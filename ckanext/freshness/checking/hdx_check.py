@@ -8,10 +8,10 @@ each resource gets a result of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..copies.store import StagedBody
 from ..web.errors import FetchError
@@ -94,6 +94,14 @@ class _Incoming:
     beginning: FirstBytes | None = None
 
 
+class _Found(NamedTuple):
+    """What an answer means for a resource."""
+
+    resource: ResourceToCheck
+    judged: Judged
+    received: Received
+
+
 class HdxCheck:
     """A check of one URL; see :class:`.engine.Check`."""
 
@@ -105,6 +113,8 @@ class HdxCheck:
         self._link = Link(host, None if target is None else target.url)
         self._target = target
         self._refreshes = 0
+        self._before: dict[str, _Found] = {}
+        """By resource, what counts if the pages that lead on lead to no file."""
         self._is_negotiated = False
         """Whether the second Accept header of the promised format is sent."""
         self._request: RequestAttempts | None = None
@@ -158,15 +168,27 @@ class HdxCheck:
         self._is_negotiated = True
         return True
 
-    def _follows_refresh(self, received: Received, *, is_page: bool) -> bool:
+    def _follows_refresh(self, received: Received, found: Sequence[_Found]) -> bool:
         """Ask for the URL to which a page sends browsers, with the cookies of the page."""
-        if self._request is None or self._refreshes == _MOST_REFRESHES:
+        is_page = any(one.judged.reason in NO_FILE for one in found)
+        is_error = any(one.judged.step.outcome is Outcome.ERROR for one in found)
+        if not (is_page or is_error) or self._refreshes == _MOST_REFRESHES:
             return False
-        target = refresh_target(self._request.target, received, is_page=is_page)
+        assert self._request is not None
+        target = refresh_target(
+            self._request.target,
+            received,
+            is_page=is_page,
+            is_data_promised=not any(promise_of(one).takes_pages for one in self._resources),
+        )
         if target is None:
             return False
         self._target = target
         self._refreshes += 1
+        for one in found:
+            # Any other page is no more than a redirect.
+            if one.judged.reason in (None, "leads on"):
+                self._before.setdefault(one.resource.resource_id, one)
         self._ask_again(received.answer)
         return True
 
@@ -199,11 +221,11 @@ class HdxCheck:
             return incoming.hasher
         is_dated = any(step.outcome is Outcome.HEADER for step in self._steps)
         may_tell = may_be_of_store(answer) or (
-            decisions.may_show_wall(headers) and any(step.counts_as_failure for step in self._steps)
+            decisions.may_say_more(headers) and any(step.counts_as_failure for step in self._steps)
         )
         if is_dated or (self._first is None and may_tell):
-            # A newer date counts only if the body does not begin like an error text. The page of an error may
-            # be that of a bot wall, and a refusal may be for everybody.
+            # A newer date counts only if the body does not begin like an error text, and a refusal may be for
+            # everybody.
             incoming.beginning = FirstBytes()
             return incoming.beginning
         return Body.SKIP
@@ -231,28 +253,21 @@ class HdxCheck:
                 self._negotiates(answer.status, is_page=False)
                 return self._ask_again()
         found = [
-            (
-                resource,
-                after_first(resource, step, received)
-                if self._first is None
-                else after_second(resource, step, received, self._first),
-            )
+            self._judged(resource, step, received)
             for resource, step in zip(self._resources, self._steps, strict=True)
         ]
-        is_page = any(judged.reason in NO_FILE for _, judged in found)
-        is_error = any(judged.step.outcome is Outcome.ERROR for _, judged in found)
-        if (is_page or is_error) and self._follows_refresh(received, is_page=is_page):
+        if self._follows_refresh(received, found):
             return NextStep.ASK_NOW
+        is_page = any(one.judged.reason in NO_FILE for one in found)
         if self._negotiates(answer.status, is_page=is_page):
             return self._ask_again(answer)
         shape = await self._shape(found)
         unconfirmed = []
-        for resource, judged in found:
-            if judged.step.next is NextRequest.CONFIRM:
-                unconfirmed.append((resource, judged.step))
+        for one in found:
+            if one.judged.step.next is NextRequest.CONFIRM:
+                unconfirmed.append((one.resource, one.judged.step))
             else:
-                result = result_of(self._link, resource, judged, received, self._first)
-                sink(self._with_body(result, shape))
+                sink(self._with_body(result_of(self._link, *one, self._first), shape))
         self.close()
         if not unconfirmed:
             return NextStep.END
@@ -263,13 +278,21 @@ class HdxCheck:
         self._ask_again(answer)
         return NextStep.CONFIRM
 
-    async def _shape(self, found: Iterable[tuple[ResourceToCheck, Judged]]) -> Shape | None:
+    def _judged(self, resource: ResourceToCheck, step: Decision, received: Received) -> _Found:
+        if self._first is not None:
+            judged = after_second(resource, step, received, self._first)
+            return _Found(resource, judged, received)
+        found = _Found(resource, after_first(resource, step, received), received)
+        is_useless = found.judged.step.outcome in USELESS
+        return self._before.get(resource.resource_id, found) if is_useless else found
+
+    async def _shape(self, found: Iterable[_Found]) -> Shape | None:
         """Return the shape of the body if it is to be stored with a hash that is certain."""
         is_wanted = any(
             judged.is_hashed
             and judged.step.next is NextRequest.END
             and (judged.step.changed or (self._first is None and _lacks_shape(resource)))
-            for resource, judged in found
+            for resource, judged, _ in found
         )
         hasher = None if self._incoming is None else self._incoming.hasher
         return await hasher.shape() if is_wanted and hasher is not None else None
@@ -289,6 +312,10 @@ class HdxCheck:
         at = self._tools.now()
         headers = None if self._incoming is None else self._incoming.headers
         for number, resource in enumerate(self._resources):
+            before = None if self._first is not None else self._before.get(resource.resource_id)
+            if before is not None:
+                sink(result_of(self._link, *before, None))
+                continue
             if self._first is not None:
                 step = without_second(resource, self._steps[number], self._first)
             else:

@@ -11,13 +11,12 @@ from ..web.exchange import Answer
 from ..web.urls import Target, display_url, join_url
 from . import decisions
 from .answers import (
+    NOT_THERE,
     AnswerHeaders,
     may_be_of_store,
     mimetype_of,
-    refresh_of,
     refusal_of_store,
     status_in_words,
-    wall_of_page,
 )
 from .decisions import (
     UNOPENED,
@@ -30,14 +29,17 @@ from .decisions import (
     ResourceToCheck,
     outcome_in_words,
 )
-from .formats import FormatMismatch, PromisedFormat, outline, promise, verdict
+from .formats import FormatMismatch, PromisedFormat, is_page, outline, promise, verdict
 from .hasher import FirstBytes, HashedBody
+from .pages import PageKind, kind_of_page, refresh_of
 
-NO_FILE = ("format", "landing page")
+NO_FILE = ("format", "landing page", "leads on")
 """Reasons of answers that are not the file."""
 
 NOT_PUBLIC = "not public"
 """The reason of answers by which an object store gives a file to nobody."""
+
+_WALL = "with a page that keeps programs out"
 
 USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
 """Outcomes whose answer may not be the file: its headers are not counted."""
@@ -91,6 +93,20 @@ class Received(NamedTuple):
             url=self.answer.final_url,
         )
 
+    def page_kind(self, resource: ResourceToCheck, mismatch: FormatMismatch | None) -> PageKind:
+        """Return what the body is as a web page.
+
+        :param mismatch: how it differs from the promised format
+        """
+        body, status = self.body, self.headers.status
+        if body is None or status in NOT_THERE:
+            return PageKind.OTHER
+        in_place = mismatch is not None and mismatch.is_error and mismatch.is_page
+        is_meant = mismatch is None and promise_of(resource).takes_pages and is_page(body.first)
+        if not (in_place or is_meant or status >= 400):
+            return PageKind.OTHER
+        return kind_of_page(body.first, body.size, is_data_promised=in_place)
+
 
 class FirstDownload(NamedTuple):
     """A download with a new hash, which a second one is to confirm.
@@ -135,12 +151,15 @@ def after_headers(
     )
 
 
-def refresh_target(before: Target, received: Received, *, is_page: bool) -> Target | None:
+def refresh_target(
+    before: Target, received: Received, *, is_page: bool, is_data_promised: bool
+) -> Target | None:
     """Return the URL to which a page sends browsers; None if it is not to be asked.
 
     :param before: the URL of the page
-    :param is_page: whether it is a page in place of data. A page of an error counts only if it leads to
-        itself: others lead to the home page of the site
+    :param is_page: whether it is a page in place of data, and not that of an error
+    :param is_data_promised: whether no page is meant. If one is, the page of an error counts only if it leads
+        to itself: others lead to the home page of the site
     :raises FetchError: ``SCHEME_REFUSED``
     """
     answer, body = received.answer, received.body
@@ -154,7 +173,8 @@ def refresh_target(before: Target, received: Received, *, is_page: bool) -> Targ
             raise
         return None
     is_itself = target.url == answer.final_url
-    return target if ("Set-Cookie" in answer.headers if is_itself else is_page) else None
+    is_lead = is_page or is_data_promised
+    return target if ("Set-Cookie" in answer.headers if is_itself else is_lead) else None
 
 
 def after_first(resource: ResourceToCheck, step: Decision, received: Received) -> Judged:
@@ -168,10 +188,10 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
     mismatch = received.mismatch(resource) if is_file else None
     is_error = mismatch is not None and mismatch.is_error
     is_uncertain = mismatch is not None and mismatch.is_uncertain
-    wall = wall_of_page(body.first) if body is not None and (is_error or not is_file) else None
-    if not is_file and wall is None and (refusal := _refusal(resource, received)):
+    if not is_file and (refusal := _refusal(resource, received)):
         return Judged(decisions.failed(resource.memory), refusal, NOT_PUBLIC)
-    if not is_file and wall is None:
+    page = received.page_kind(resource, mismatch)
+    if not is_file and page is not PageKind.WALL:
         return Judged(step, outcome_in_words(step, received.headers))
     assert body is not None
     is_landing_page = resource.may_be_landing_page and mismatch is not None and mismatch.is_page
@@ -181,16 +201,21 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
         step,
         fits=not is_error,
         digest=hashed.digest if hashed is not None and is_hashed else None,
-        is_uncertain=wall is not None or is_landing_page or is_uncertain,
+        is_uncertain=page is not PageKind.OTHER or is_landing_page or is_uncertain,
     )
-    if wall is not None:
-        words = (
-            f"answered with a page of {wall} that keeps programs out: "
-            "the link may still work in a browser"
-        )
-        return Judged(step, words)
+    if page is PageKind.WALL:
+        return Judged(step, f"answered {_WALL}: the link may still work in a browser")
+    if is_landing_page:
+        return Judged(step, str(mismatch), "landing page")
+    if page is not PageKind.OTHER:
+        if page is PageKind.MAY_LEAD_ON and resource.memory.hash is not None:
+            # A file that was here is perhaps lost: many such pages have a search.
+            step = decisions.waits(resource.memory, received.at)
+        if step.outcome is Outcome.ERROR:
+            return Judged(step, f"{mismatch} for {decisions.PATIENCE.days} days", "format")
+        return Judged(step, f"{mismatch}, but it may lead to the file in a browser", "leads on")
     if is_error:
-        return Judged(step, str(mismatch), "landing page" if is_landing_page else "format")
+        return Judged(step, str(mismatch), "format")
     if is_uncertain:
         return Judged(step, f"perhaps {mismatch}", "error text")
     return Judged(_with_kind(step, body, mismatch), is_hashed=is_hashed)
@@ -217,6 +242,8 @@ def after_second(
         words = f"answered {status_in_words(received.headers.status)} to the second download"
     elif mismatch is not None and (mismatch.is_error or mismatch.is_uncertain):
         words = f"at the second download {mismatch}"
+    elif received.page_kind(resource, mismatch) is PageKind.WALL:
+        words = f"answered the second download {_WALL}"
     if hashed is None or words is not None:
         return Judged(without_second(resource, step, first), words)
     step = decisions.after_confirmation(

@@ -67,7 +67,8 @@ def _names(text: str) -> list[str]:
         found = [root[1]] if root else []
     else:
         found = _header_names(text)
-    return [name[:_LONGEST_NAME] for name in found if name.isprintable()]
+    # Keys that begin with a digit are dates and numbers.
+    return [name[:_LONGEST_NAME] for name in found if name.isprintable() and not name[:1].isdigit()]
 
 
 def _keys(text: str) -> list[str]:

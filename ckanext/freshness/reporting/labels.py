@@ -328,6 +328,7 @@ REASONS = {
         "The file could be opened at only one of two downloads. The next check shows whether it has changed."
     ),
     "not public": N_("The file is gone or not public any more, or the link to it has expired."),
+    "leads on": N_("The server sent a web page that may lead to the file in a browser."),
     "landing page": N_("The link leads to a web page, perhaps with the file to download there."),
 }
 """Sentences by the reason that is stored with a check."""

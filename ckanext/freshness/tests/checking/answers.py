@@ -24,7 +24,7 @@ from ckanext.freshness.tests.checking.test_formats import (
     TOKEN,
     XLS,
 )
-from ckanext.freshness.tests.checking.test_meanings import PAGES
+from ckanext.freshness.tests.checking.test_pages import ANALYTICS, F5, IMPERVA, LOST, SEARCH
 from ckanext.freshness.tests.checking.workbooks import archive
 from ckanext.freshness.tests.web.test_second_look import READ, REFUSED
 
@@ -126,6 +126,7 @@ def redirect(to: str, headers: bytes = b"", body: bytes = b"") -> bytes:
     return say(302, body, b"Location: %b\r\n%b" % (to.encode(), headers))
 
 
+SEARCHED = f"<html>{LOST}{SEARCH}</html>".encode()
 META = b"<html><meta http-equiv='refresh' content=\"%b\"></html>"
 
 
@@ -171,10 +172,14 @@ def behind_a_redirect(asked: Asked) -> bytes:
     return say(200, META % b"0;?next") if "?page" in asked.target else redirect("?page", COOKIE)
 
 
-def lost(status: int) -> Answer:
-    """Return a server whose pages of errors send browsers to its home page."""
+def lost(status: int, home: bytes) -> Answer:
+    """Return a server whose pages of errors send browsers elsewhere.
+
+    :param home: a page, or an answer
+    """
+    elsewhere = say(200, home) if home[:1] == b"<" else home
     return lambda asked: (
-        say(200, PAGE) if "?home" in asked.target else say(status, META % b"5;?home", COOKIE)
+        elsewhere if "?home" in asked.target else say(status, META % b"5;?home", COOKIE)
     )
 
 
@@ -317,9 +322,14 @@ REDIRECTS = (
             "behind other tags": say(
                 200, b"<html><meta charset=utf-8><meta name=a content='0;x'>" + META % b"0;?next"
             ),
-            "a script": say(200, b"<script>window.location.href = '?next';</script>"),
-            "a script's function": say(200, b'<script>location.replace("?next")</script>'),
-            "a script's attribute": say(200, b"<html><body onload=\"location='?next'\"></html>"),
+            "also without scripts": say(
+                200,
+                b"<script>location='?next'</script><noscript>" + META % b"0;?next" + b"</noscript>",
+            ),
+            "404": say(404, META % b"0;?next"),
+            "410": say(410, META % b"5; url=?next"),
+            "500": say(500, META % b"0;?next"),
+            "503 with a header": say(503, PAGE, b"Refresh: 0; url=?next\r\n"),
         }.items()
     ),
     Case("refresh: a cookie, to itself", reloading(META % b"0;url="), WORKS),
@@ -331,10 +341,18 @@ REDIRECTS = (
         WORKS,
     ),
     *(
-        Case(
-            f"refresh: a page of an error to the home page, {status}", lost(status), nights, "HTML"
+        Case(f"refresh: {status} to the home page under {name}", lost(status, home), BROKEN, name)
+        for status in (404, 410, 500, 503)
+        for name, home in (("HTML", PAGE), ("CSV", PAGE), ("CSV", SEARCHED))
+    ),
+    *(
+        Case(f"refresh: {status} to {name}", lost(status, sent), BROKEN)
+        for status in (404, 500)
+        for name, sent in (
+            ("403", say(403)),
+            ("nothing", b""),
+            ("an error text", say(200, b'{"error": 1}')),
         )
-        for status, nights in ((404, BROKEN), (410, BROKEN), (500, BROKEN), (503, BROKEN))
     ),
     Case(
         "refresh: a cookie, with a change",
@@ -372,8 +390,6 @@ REDIRECTS = (
             ("to itself", say(200, META % b"0;?next")),
             ("without a URL", say(200, META % b"30")),
             ("to no URL", say(200, META % b"0;url=http://[")),
-            ("a script's other scheme", say(200, b"<script>location='tel:1'</script>")),
-            ("a script's sum", say(200, b"<script>location='?next' + x</script>")),
         ),
         BROKEN,
     ),
@@ -630,32 +646,36 @@ WITH_TYPES = (
 )
 """Servers that choose by the Accept header."""
 
+REJECTED = (
+    b"<html><head><title>Request Rejected</title></head><body>Your support ID is: %b</body></html>"
+)
+SCRIPTED = f"<html><head>{F5}{IMPERVA}</head>{LOST}</html>".encode()
 LONG_PAGE = b"<!DOCTYPE html><html><head>" + b" " * 5000 + b"<title>Log in</title></html>"
 IN_PLACE = (
-    *simple(
-        "wall",
-        (
-            (
-                name,
-                say(
-                    200,
-                    b"<!DOCTYPE html><html><head>" + sign + b"</html>",
-                    b"Content-Type: text/html\r\n",
-                ),
-            )
-            for name, sign in list(PAGES.items())[:3]
-        ),
-        UNCHECKED,
+    *(
+        Case(f"wall: {name}", always(say(status, page)), nights, format_)
+        for name, status, page, format_, nights in (
+            ("in place of data", 200, REJECTED, "CSV", UNCHECKED),
+            ("in place of a page", 200, REJECTED, "HTML", UNCHECKED),
+            ("in place of anything", 200, REJECTED, "", UNCHECKED),
+            ("with 400", 400, REJECTED, "CSV", UNCHECKED),
+            ("with 500", 500, REJECTED, "HTML", UNCHECKED),
+            ("with 503", 503, REJECTED, "CSV", UNCHECKED),
+            ("with 404", 404, REJECTED, "CSV", BROKEN),
+            ("its script on a page that is lost", 200, SCRIPTED, "CSV", BROKEN),
+            ("its script on a page that is meant", 200, SCRIPTED, "HTML", WORKS),
+            ("a page that may lead on", 200, SEARCHED, "CSV", UNCHECKED),
+            ("a form where a page is meant", 200, SEARCHED, "HTML", WORKS),
+        )
     ),
-    *simple(
-        "wall",
-        ((f"F5 with {status}", say(status, PAGES["F5"])) for status in (400, 500, 503)),
-        UNCHECKED,
-    ),
-    Case(
-        "wall: its script on a page that is not there",
-        always(say(404, PAGES["Imperva"])),
-        BROKEN,
+    *(
+        Case(
+            f"a wall after a good file under {format_}",
+            nightly(good, REJECTED % b"1", REJECTED % b"2"),
+            (FIRST, CANNOT_TELL, CANNOT_TELL),
+            format_,
+        )
+        for format_, good in (("HTML", PAGE), ("API", b'{"a": 1}'), ("", BODY), ("CSV", BODY))
     ),
     Case("an error text at first", always(say(200, ERROR_TEXTS["Oracle"])), UNCHECKED),
     *(
@@ -718,12 +738,21 @@ IN_PLACE = (
             ("CSV", "text/csv", BROKEN),
         )
     ),
-    Case(
-        "a redirect by a script",
-        always(say(200, b"<script>window.location.href='/login';</script>")),
-        BROKEN,
+    Case("a login", always(say(200, LOGIN)), UNCHECKED, "XLS"),
+    *simple(
+        "a page that leads on",
+        (
+            (name, say(200, page))
+            for name, page in {
+                "a script": b"<script>window.location.href='/login';</script>",
+                "a frame": b"<html><frameset><frame src=/a.csv></frameset></html>",
+                "a form": b"<html><form action=/a.csv><button>Download</button></form></html>",
+                "analytics": f"<html>{LOST}{ANALYTICS}</html>".encode(),
+                "an application": b"<html><div id=app></div><script src=/app.js></script></html>",
+            }.items()
+        ),
+        UNCHECKED,
     ),
-    Case("a login", always(say(200, LOGIN)), BROKEN, "XLS"),
     Case("a table as octets", always(say(200, SHEET, OCTETS)), WORKS, "XLS"),
     *(
         Case(f"a token under {name}", always(say(200, TOKEN)), nights, name)

@@ -40,6 +40,7 @@ ERROR = b"Error: the database is not available"
 TRACE = b"Traceback (most recent call last):\n  File x, line 1\nValueError: no, not this"
 BARE_XML = b"<Error><Code>NoSuchKey</Code><Message>No such key, sorry</Message></Error>\n"
 JSON = b'{"error": "not found"}'
+ROW = b'{"a": 1}'
 XML = b'<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>'
 KML = b'<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"/>'
 RSS = b'<rss version="2.0"><channel/></rss>'
@@ -282,7 +283,7 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     ("ODS", (XML,), (FLAT_ODS,), ()),
     ("XLS", (PAGE,), (MSO_SHEET,), ()),
     # Formats that the table lacks: a web page is no such file.
-    *((name, (PAGE, XHTML, WALL, b""), (), (CSV, JSON, KML, ZIP, HTML_SHEET)) for name in UNKNOWN),
+    *((name, (PAGE, XHTML, WALL, b""), (), (CSV, ROW, KML, ZIP, HTML_SHEET)) for name in UNKNOWN),
     *((name, (b"",), (), (PAGE, XHTML, CSV, JSON, ERROR, TRACE)) for name in PAGES_OF_SITES),
 ]
 
@@ -354,7 +355,7 @@ def test_format_and_media_type(
         ("CSV", PDF, False),
         ("CSV", ZIP, False),
         ("TSV", ERROR, True),
-        ("CSV, API", ERROR, None),
+        ("CSV, API", ERROR, True),
         ("TXT", ERROR, None),
     ],
 )
@@ -536,7 +537,7 @@ def test_files_and_what_came_before(
 )
 def test_tables_about_errors_are_data(data: bytes) -> None:
     assert judged("CSV", None, data) is None
-    assert judged("CSV", None, data, CSV) is None
+    assert judged("CSV", None, data, CSV) is not True
 
 
 TABLE_PAGE = (

@@ -1,4 +1,4 @@
-"""Servers that promise a file for later, night after night."""
+"""Servers that promise a file for later, or send a page that may lead to it, night after night."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outc
 from ckanext.freshness.checking.stored_values import as_json, read
 from ckanext.freshness.tests.checking.answers import BODY, ETAG, say
 from ckanext.freshness.tests.checking.test_hdx_check import run_check, visit
-from ckanext.freshness.tests.checking.test_meanings import PAGES
+from ckanext.freshness.tests.checking.test_pages import PAGES
 from ckanext.freshness.tests.servers.raw import RawServer
 
+WALLS, LEADING, SEARCHING, _ = PAGES.values()
 FIRST = datetime(2026, 11, 1, 2, tzinfo=timezone.utc)
 FOUND, SAME, UNCHANGED = Outcome.FIRST_HASH, Outcome.SAME_HASH, Outcome.NOT_MODIFIED
 FAILED, DOUBT = Outcome.ERROR, Outcome.CANNOT_TELL
@@ -26,6 +27,7 @@ FILE, FILE_OF_ETAG = say(200, BODY), say(200, BODY, ETAG)
 ACCEPTED = say(202, b'{"status": "Processing"}', JSON)
 BUSY = say(503, b"", WAIT)
 WEEKS = (0, 7, 13, 14, 15, 16)
+SEARCH = say(200, SEARCHING["a search for what is lost"].encode())
 UNTIL_THEN = (DOUBT,) * 3 + (FAILED,) * 3
 NEVER = (DOUBT,) * 6
 
@@ -34,7 +36,7 @@ ALWAYS: dict[str, tuple[bytes, tuple[Outcome, ...]]] = {
     "202 with nothing": (say(202), UNTIL_THEN),
     "202 with a text": (say(202, b"queued", b"Content-Type: text/plain\r\n"), UNTIL_THEN),
     "202 with a pause": (say(202, b"", WAIT), UNTIL_THEN),
-    "202 with a page, as of SiteGround": (say(202, PAGES["SiteGround"], HTML), NEVER),
+    "202 with a page, as of SiteGround": (say(202, WALLS["SiteGround"].encode(), HTML), NEVER),
     "202 with a page in capitals": (say(202, b"<html>", b"Content-Type: TEXT/HTML\r\n"), NEVER),
     "202 of Amazon's firewall": (say(202, b"", b"x-amzn-waf-action: challenge\r\n"), NEVER),
     "503 with a pause": (BUSY, UNTIL_THEN),
@@ -43,7 +45,7 @@ ALWAYS: dict[str, tuple[bytes, tuple[Outcome, ...]]] = {
         UNTIL_THEN,
     ),
     "503 with a pause and a page": (say(503, b"<html>Maintenance</html>", HTML + WAIT), UNTIL_THEN),
-    "503 with a pause of a wall": (say(503, PAGES["F5"], HTML + WAIT), NEVER),
+    "503 with a pause of a wall": (say(503, WALLS["F5's refusal"].encode(), HTML + WAIT), NEVER),
     "503 without a pause": (say(503), (FAILED,) * 6),
     "429 with a pause": (say(429, b"", WAIT), NEVER),
     "429": (say(429), NEVER),
@@ -53,6 +55,10 @@ ALWAYS: dict[str, tuple[bytes, tuple[Outcome, ...]]] = {
     "402": (say(402), NEVER),
     "451": (say(451), NEVER),
     "999": (say(999), NEVER),
+    **{
+        f"a page, without a file before: {name}": (say(200, page.encode()), NEVER)
+        for name, page in SEARCHING.items()
+    },
 }
 """The same answer for weeks, and its outcomes after these days."""
 
@@ -76,6 +82,24 @@ OTHERS: dict[str, list[tuple[float, bytes, Outcome]]] = {
     ],
     "a night that begins earlier": [(0, ACCEPTED, DOUBT), (13.97, ACCEPTED, FAILED)],
     "a file at last": [(0, ACCEPTED, DOUBT), (14, ACCEPTED, FAILED), (15, FILE, FOUND)],
+    "a page in place of the file": [
+        *((0, FILE, FOUND), (1, SEARCH, DOUBT), (14, SEARCH, DOUBT), (15, SEARCH, FAILED)),
+        *((16, SEARCH, FAILED), (17, FILE, SAME), (18, SEARCH, DOUBT)),
+    ],
+    "a page, and a promise": [
+        *((0, FILE, FOUND), (1, SEARCH, DOUBT), (7, ACCEPTED, DOUBT), (15, SEARCH, FAILED)),
+    ],
+    **{
+        f"a file before {kind}: {name}": [
+            *((0, FILE, FOUND), (1, page, DOUBT), (16, page, later), (30, page, later)),
+        ]
+        for kind, pages, later in (
+            ("a wall", WALLS, DOUBT),
+            ("a page on the way", LEADING, DOUBT),
+            ("a page that may lead on", SEARCHING, FAILED),
+        )
+        for name, page in ((name, say(200, page.encode())) for name, page in pages.items())
+    },
     "checked seldom": [(0, FILE, FOUND), (30, ACCEPTED, DOUBT), (60, ACCEPTED, FAILED)],
 }
 """After so many days: what the server says, and the outcome."""
