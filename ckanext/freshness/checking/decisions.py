@@ -336,11 +336,6 @@ def after_failure(
     return failed(memory)
 
 
-def may_say_more(headers: AnswerHeaders) -> bool:
-    """Decide whether the page of an error is read: it may lead to the file, or be that of a bot wall."""
-    return headers.status >= 400
-
-
 def failed(memory: KnownContent) -> Decision:
     """Return the decision that a link has failed."""
     return Decision(NextRequest.END, memory, Outcome.ERROR, counts_as_failure=True)

@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from http import HTTPStatus
 from typing import NamedTuple
 
 from ..translation import N_
@@ -295,7 +294,7 @@ class PromisedFormat:
     :ivar formats: the formats of :data:`FITS`, each of which is accepted; empty if one of them is unknown
     :ivar words: all words of the declared formats, known or not
     :ivar accept: the Accept header to ask with; None for any type
-    :ivar second_accept: the one to ask with once more if the first brings nothing; see :meth:`asks_twice`
+    :ivar second_accept: the one to ask with once more if the first brings nothing
     """
 
     name: str
@@ -304,15 +303,10 @@ class PromisedFormat:
     accept: str | None = None
     second_accept: str | None = None
 
-    def asks_twice(self, status: int, *, is_page: bool) -> bool:
-        """Decide whether to ask with the second Accept header.
-
-        :param status: of the answer to the first
-        :param is_page: whether a page came in place of the data
-        """
-        if status in (HTTPStatus.NOT_FOUND, HTTPStatus.NOT_ACCEPTABLE):
-            return True
-        return is_page and not _LINKED_DATA.keys().isdisjoint(self.words)
+    @property
+    def is_linked_data(self) -> bool:
+        """Whether a page may have come in place of data that are there for whom asks for their type."""
+        return not _LINKED_DATA.keys().isdisjoint(self.words)
 
     @property
     def takes_pages(self) -> bool:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from ..web.client import Client
 
 _MOST_REFRESHES = 3
+_NOTHING_OF_A_TYPE = frozenset({404, 406})
+"""Statuses of servers that have nothing of the type that was asked for, perhaps."""
 
 _Sink = Callable[[CheckResult], None]
 
@@ -162,11 +164,12 @@ class HdxCheck:
 
     def _negotiates(self, status: int, *, is_page: bool) -> bool:
         """Ask for another type, once, if the server has nothing of the first."""
-        promised = promise_of(self._resources[0])
-        if self._is_negotiated or not promised.asks_twice(status, is_page=is_page):
+        if self._is_negotiated:
             return False
-        self._is_negotiated = True
-        return True
+        self._is_negotiated = status in _NOTHING_OF_A_TYPE or (
+            is_page and promise_of(self._resources[0]).is_linked_data
+        )
+        return self._is_negotiated
 
     def _follows_refresh(self, received: Received, found: Sequence[_Found]) -> bool:
         """Ask for the URL to which a page sends browsers, with the cookies of the page."""
@@ -220,8 +223,8 @@ class HdxCheck:
             )
             return incoming.hasher
         is_dated = any(step.outcome is Outcome.HEADER for step in self._steps)
-        may_tell = may_be_of_store(answer) or (
-            decisions.may_say_more(headers) and any(step.counts_as_failure for step in self._steps)
+        may_tell = answer.status >= 400 and (
+            may_be_of_store(answer) or any(step.counts_as_failure for step in self._steps)
         )
         if is_dated or (self._first is None and may_tell):
             # A newer date counts only if the body does not begin like an error text, and a refusal may be for

@@ -39,12 +39,6 @@ from .faults import (
 )
 from .urls import Target
 
-if sys.version_info >= (3, 11):
-    from asyncio import timeout
-else:
-    # A dependency of aiohttp there.
-    from async_timeout import timeout
-
 # Names
 
 
@@ -370,27 +364,53 @@ class Connections:
                     self._guard,
                     _outdated_tls(self._ca_bundle, verify) if is_tls else None,
                 )
-            # aiohttp reads empty lines and interim answers (1xx) without an end.
-            async with timeout(hop.limits.head):
-                response = await self._session.request(
-                    hop.method,
-                    URL(hop.target.url, encoded=True),
-                    headers=hop.headers,
-                    allow_redirects=False,
-                    ssl=verify,
-                    # "connect" and not "sock_connect", which starts again for each address of a name.
-                    timeout=aiohttp.ClientTimeout(
-                        total=hop.total, connect=hop.limits.connect, sock_read=hop.limits.read
-                    ),
-                    max_line_size=MAX_HEADER_BYTES,
-                    max_field_size=self._longest_field,
-                    max_headers=self._most_fields,
-                )
+            response = await self._head(hop, verify=verify)
         except NETWORK_FAULTS as error:
             if self._proxy is not None and await self._is_away(self._proxy, error, hop.limits):
                 raise Fault(FailureReason.PROXY, PROXY_AWAY) from error
             raise fault_of(error, hop.limits) from error
         return _HttpExchange(response, hop.limits)
+
+    async def _head(self, hop: Hop, *, verify: bool) -> aiohttp.ClientResponse:
+        """Wait for status and headers, but not for ever.
+
+        aiohttp reads empty lines and interim answers (1xx) without an end.
+
+        :raises asyncio.TimeoutError: the time for them is over
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        is_late = False
+
+        def give_up() -> None:
+            nonlocal is_late
+            is_late = True
+            task.cancel()
+
+        # asyncio.timeout takes five times as long.
+        timer = asyncio.get_running_loop().call_later(hop.limits.head, give_up)
+        try:
+            return await self._session.request(
+                hop.method,
+                URL(hop.target.url, encoded=True),
+                headers=hop.headers,
+                allow_redirects=False,
+                ssl=verify,
+                # "connect" and not "sock_connect", which starts again for each address of a name.
+                timeout=aiohttp.ClientTimeout(
+                    total=hop.total, connect=hop.limits.connect, sock_read=hop.limits.read
+                ),
+                max_line_size=MAX_HEADER_BYTES,
+                max_field_size=self._longest_field,
+                max_headers=self._most_fields,
+            )
+        except asyncio.CancelledError:
+            # Somebody else may have cancelled the task at the same moment.
+            if not is_late or (sys.version_info >= (3, 11) and task.uncancel()):
+                raise
+            raise asyncio.TimeoutError from None
+        finally:
+            timer.cancel()
 
     async def _is_away(self, proxy: URL, error: BaseException, limits: Limits) -> bool:
         """Decide whether it is the proxy that has no address or takes no connection, and not a server."""
