@@ -48,22 +48,18 @@ STATUSES: Mapping[int, Row] = {
     ),
     401: Row(_CANNOT_TELL, "people with an account may get the file"),
     402: Row(_CANNOT_TELL, "Cloudflare asks programs for money so, but not people"),
-    403: Row(_CANNOT_TELL, "servers also refuse programs so, but not people"),
-    405: Row(_CANNOT_TELL, "firewalls refuse programs so, but not people"),
-    406: Row(_CANNOT_TELL, "servers also refuse programs so, but not people"),
+    # 468 is SafeLine's, 999 LinkedIn's.
+    **dict.fromkeys(
+        (403, 405, 406, 415, 418, 468, 999),
+        Row(_CANNOT_TELL, "servers and firewalls also refuse programs so, but not people"),
+    ),
     407: Row(_CANNOT_TELL, "a proxy asks for a login"),
-    415: Row(_CANNOT_TELL, "servers also refuse programs so, but not people"),
-    418: Row(_CANNOT_TELL, "servers refuse programs so, but not people"),
-    420: Row(_CANNOT_TELL, "too many requests, as some servers say it"),
     426: Row(_CANNOT_TELL, "the server asks for another version of HTTP, which browsers may speak"),
-    429: Row(_CANNOT_TELL, "too many requests (RFC 6585)"),
-    430: Row(_CANNOT_TELL, "too many requests, as Shopify says it"),
+    # 430 is Shopify's.
+    **dict.fromkeys((420, 429, 430), Row(_CANNOT_TELL, "too many requests")),
     451: Row(_CANNOT_TELL, "forbidden by law in some places only (RFC 7725)"),
-    468: Row(_CANNOT_TELL, "the SafeLine firewall refuses programs so, but not people"),
-    498: Row(_CANNOT_TELL, "ArcGIS asks for a valid token"),
-    499: Row(_CANNOT_TELL, "ArcGIS asks for a token"),
+    **dict.fromkeys((498, 499), Row(_CANNOT_TELL, "ArcGIS asks for a token")),
     511: Row(_OURS, "the network of this site asks for a login (RFC 6585)"),
-    999: Row(_CANNOT_TELL, "LinkedIn refuses programs so, but not people"),
 }
 """Statuses whose meaning is not that of their class: 2xx brings the file, and without it people get none."""
 
@@ -197,10 +193,10 @@ def read_headers(answer: Answer) -> AnswerHeaders:
 
 def _promises_later(answer: Answer) -> bool:
     """Decide whether a server promises the file for later. Bot walls also answer 202, to programs."""
-    if answer.status == HTTPStatus.ACCEPTED:
+    if answer.status == 202:
         is_page = mimetype_of(answer) in ("text/html", "application/xhtml+xml")
         return not is_page and "x-amzn-waf-action" not in answer.headers
-    return answer.status == HTTPStatus.SERVICE_UNAVAILABLE and "Retry-After" in answer.headers
+    return answer.status == 503 and "Retry-After" in answer.headers
 
 
 _RANGE = re.compile(r"\s*bytes[\s=]\s*(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)\s*", re.IGNORECASE)
