@@ -52,7 +52,6 @@ _STRONG = re.compile(
 _WEAK = re.compile(r"message|msg|detail", re.IGNORECASE)
 """Names of JSON that report an error, or perhaps something else."""
 _STATES = ("status", "state", "success", "ok", "estado")
-_SAYING = ("status", "state", "message")
 _BAD_STATE = re.compile(r"false|err.*|fail.*|[45]\d\d|.*(?:error|denied)")
 _BUSY = re.compile(
     r"(?:.*\b)?(?:processing|pending|queued|preparing|generating|in[ _-]?progress|running)\W*",
@@ -66,7 +65,7 @@ def is_being_prepared(text: str) -> bool:
     found = _object(text) if text[:1] == "{" else None
     if found is None or any(value and isinstance(value, (dict, list)) for value in found.values()):
         return False
-    return any(_BUSY.fullmatch(str(found.get(name))) for name in _SAYING)
+    return any(_BUSY.fullmatch(str(found.get(name))) for name in ("message", *_STATES))
 
 
 def meaning_of_text(
@@ -86,7 +85,7 @@ def meaning_of_text(
     if not is_any and size < SHORT and _is_no_data(text, words, last):
         return Meaning.FAILED
     is_other = last is not None and last.differs(text)
-    is_same = last is not None and last.names != "" and not is_other
+    looks = is_new = False
     if text[:1] in ("{", "["):
         found = _object(text)
         if found is None:
@@ -94,8 +93,10 @@ def meaning_of_text(
         looks = _reports_error(found, is_list=text[:1] == "[", is_other=is_other)
     elif text[:1] == "<":
         looks = _DOCUMENT.match(text) is not None
-    else:
-        looks = not is_same and records(text) < 2 and _has_words(text)
+    elif is_other or last is None or not last.names:
+        # A table of one record may be an error, too.
+        has_words = _WORDS.search(text[:_BEGINNING]) is not None
+        looks, is_new = has_words and records(text) < 2, has_words and records(text) == 2
     if last is None:
         # An interface that is asked for nothing may also say so. Those that refuse name a code.
         is_doubted = looks and size < SHORT and (not is_any or '"code"' in text)
@@ -105,29 +106,26 @@ def meaning_of_text(
         return Meaning.FAILED
     if is_any:
         return Meaning.WORKS
-    if looks:
-        return Meaning.CANNOT_TELL
     is_marked = text[:1] in ("{", "[", "<")
     if is_other and is_small and (is_marked or records(text) < 3):
         return Meaning.FAILED
-    # Perhaps an error in another language, or as a record, perhaps a new structure.
-    if is_marked:
-        is_new = last.shares_nothing(text)
-    else:
-        is_record = records(text) == 2 and not is_same and _has_words(text)
-        is_new = is_record or (columns(text) < 2 <= last.columns and text.count("\n") < 2)
-    return Meaning.CANNOT_TELL if is_new and size < SHORT else Meaning.WORKS
+    # Perhaps an error in another language, perhaps a new structure.
+    is_new = is_new or (last.shares_nothing(text) if is_marked else _has_lost_columns(text, last))
+    return Meaning.CANNOT_TELL if looks or (is_new and size < SHORT) else Meaning.WORKS
 
 
 def _is_no_data(text: str, words: frozenset[str], last: Outline | None) -> bool:
     """Return whether a short text is certainly not of the promised formats."""
-    if last is not None and columns(text) == 0 < last.columns and not words.isdisjoint(TABLES):
-        return True
-    if "geojson" in words and text[:1] == "{":
-        found = _object(text)
-        return found is not None and not {"type", "features"} & found.keys()
+    is_line = last is not None and columns(text) == 0 < last.columns
+    if "geojson" in words and (found := _object(text)) is not None and text[:1] == "{":
+        return {"type", "features"}.isdisjoint(found)
     # Databases with an interface in JSON answer so where there is nothing.
-    return text == "null"
+    return text == "null" or (is_line and not words.isdisjoint(TABLES))
+
+
+def _has_lost_columns(text: str, last: Outline) -> bool:
+    """Return whether two lines without separators came where there was a table."""
+    return columns(text) < 2 <= last.columns and text.count("\n") < 2
 
 
 def _object(text: str) -> dict[str, object] | None:
@@ -139,11 +137,6 @@ def _object(text: str) -> dict[str, object] | None:
     if isinstance(found, list) and len(found) == 1:
         found = found[0]
     return found if isinstance(found, dict) else None
-
-
-def _has_words(text: str) -> bool:
-    """Return whether a plain text begins with the words of an error."""
-    return _WORDS.search(text[:_BEGINNING]) is not None
 
 
 def _reports_error(found: dict[str, object], *, is_list: bool, is_other: bool) -> bool:
