@@ -349,6 +349,7 @@ REDIRECTS = (
         Case(f"refresh: {status} to {name}", lost(status, sent), BROKEN)
         for status in (404, 500)
         for name, sent in (
+            ("an inside address", redirect("http://10.0.0.1/a.csv")),
             ("403", say(403)),
             ("nothing", b""),
             ("an error text", say(200, b'{"error": 1}')),
@@ -1012,6 +1013,12 @@ CHANGES = (
             "half a body": say(200, OTHER)[:-3],
             "please wait": WAIT,
         }.items()
+    ),
+    Case(
+        "second download: a wall where a page is meant",
+        refused(say(200, REJECTED)),
+        (FIRST, UNCONFIRMED, CHANGED),
+        "HTML",
     ),
     Case("a change", nightly(BODY, OTHER, OTHER), (FIRST, CHANGED, SAME)),
     *(
