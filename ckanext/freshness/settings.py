@@ -189,6 +189,8 @@ _TOTAL_TIMEOUT = {HARVEST: 120.0, CHECK: 3600.0}
 """Seconds for one whole answer. A slow file is not a broken one."""
 _ALL_ATTEMPTS = {HARVEST: math.inf, CHECK: _TOTAL_TIMEOUT[CHECK]}
 """Seconds for all answers of one check until it has the file. A second download has as many of its own."""
+_HEAD = 4
+"""How many times as long as one byte the headers of an answer may take."""
 _REDIRECTS = {HARVEST: 5, CHECK: 20}
 """Browsers follow twenty."""
 
@@ -426,8 +428,10 @@ def _limit(name: str, purpose: str) -> float:
 
 
 def _limits(purpose: str) -> Limits:
+    read = _limit("read_timeout", purpose)
     return Limits(
-        read=_limit("read_timeout", purpose),
+        read=read,
+        head=_HEAD * read,
         total=_TOTAL_TIMEOUT[purpose],
         all_attempts=_ALL_ATTEMPTS[purpose],
         max_bytes=int(_limit("max_bytes", purpose)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -257,6 +258,9 @@ def test_a_sites_rules() -> None:
     # What a host has of its own takes nothing else from it.
     assert checks.policies == {"fast.example.org": HostPolicy(8, 50.5, failures=10)}
     assert (harvest[0].connections, harvest[1].read, checks.limits.read) == (9, 60, 60)
+    assert (harvest[1].head, checks.limits.head) == (240, 240)
+    # An hour is for all attempts of a check, but for each of a harvest.
+    assert (harvest[1].all_attempts, checks.limits.all_attempts) == (math.inf, 3600)
     days = {frequency: checks.rules.intervals.of(frequency) for frequency in (1, 7, 8, 365, 366)}
     assert [one / timedelta(days=1) for one in days.values()] == [0.5, 0.5, 2, 2, 14]
     assert settings.broken_rule() == (3, timedelta(days=1))
