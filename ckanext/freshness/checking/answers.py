@@ -100,7 +100,7 @@ STORE_CODES = frozenset(
 that they gave before. Others, such as ``AuthorizationFailure``, depend on the network of who asks."""
 
 _STORE = re.compile(
-    rb"\s*(?:\xef\xbb\xbf)?(?:<\?xml[^>]{0,99}>)?\s*<Error[^>]{0,99}>\s*<Code>(\w{1,99})</Code>"
+    rb"(?:\xef\xbb\xbf)?(?:<\?xml[^>]{0,99}>\s*)?<Error[^>]{0,99}>\s*<Code>(\w{1,99})</Code>"
 )
 _BY_ORIGIN = re.compile(rb"explicit deny|referr?er", re.IGNORECASE)
 """Messages of rules that may be for some networks or programs only."""
@@ -122,7 +122,7 @@ def refusal_of_store(first: bytes, *, worked: bool) -> str | None:
     :param first: the first bytes of the answer
     :param worked: whether the link has worked: a file that was never seen may be for people in another network
     """
-    found = _STORE.match(first)
+    found = _STORE.match(first.lstrip())
     if found is None or _BY_ORIGIN.search(first):
         return None
     code = found[1].decode()
