@@ -283,7 +283,7 @@ def web(limits: Limits, purpose: str = CHECK) -> ClientSettings:
     is_check = purpose == CHECK
     agent = "Mozilla/5.0 (compatible; {}; {})" if is_check else "{} ({})"
     return ClientSettings(
-        user_agent=agent.format(_NAME, _about_us()),
+        user_agent=agent.format(_name(), _about_us()),
         languages=_languages() if is_check else None,
         limits=limits,
         guard=Guard(words("allowed_networks")),
@@ -293,8 +293,9 @@ def web(limits: Limits, purpose: str = CHECK) -> ClientSettings:
     )
 
 
-_NAME = f"ckanext-freshness/{version('ckanext-freshness')}"
-"""Our name in the User-Agent. It avoids "link" and "checker", which some firewalls block."""
+def _name() -> str:
+    """Return our name in the User-Agent. It avoids "link" and "checker", which some firewalls block."""
+    return f"ckanext-freshness/{version('ckanext-freshness')}"
 
 
 def _about_us() -> str:
