@@ -212,19 +212,19 @@ def _terms(by_meaning: Mapping[Any, object]) -> Terms:
     return found
 
 
-_LETTERS = str.maketrans({"æ": "a", "ø": "o", "œ": "o", "ł": "l", "đ": "d"})
+_LETTERS = str.maketrans({"æ": "a", "ø": "o", "œ": "o", "ł": "l", "đ": "d", "ı": "i"})
 _TWO_FOR_ONE = re.compile("a[ae]+|[ou]e")
-_SEPARATORS = re.compile(r"[\s_().,;:'\u2019\u2010-\u2014-]+")
+_SEPARATORS = re.compile(r"[\s_().,;:'\u02bc\u05be\u2019\u2010-\u2014-]+")
 _PREFIXES = re.compile("^(bi|semi|tri) ")
 
 
 @lru_cache
 def plain(text: str) -> str:
-    """Return words without differences that mean nothing: case, accents, hyphens and final punctuation.
+    """Return words without differences that mean nothing: case, accents, width, hyphens and final punctuation.
 
     ``ae``, ``oe``, ``ue`` and ``aa`` stand for ``ä``, ``ö``, ``ü`` and ``å``.
     """
-    letters = normalize("NFD", text.casefold().translate(_LETTERS))
+    letters = normalize("NFKD", text.casefold().translate(_LETTERS))
     bare = "".join(letter for letter in letters if not combining(letter))
     short = _TWO_FOR_ONE.sub(lambda two: two[0][0], bare)
     return _PREFIXES.sub(r"\1", _SEPARATORS.sub(" ", short).rstrip())

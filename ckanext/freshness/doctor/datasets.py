@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from .. import settings
+from ..aging.frequency import Reason, UnknownFrequency, parse
 from ..checking.check_rows import REQUESTABLE_KEYS
 from ..ckan_adapter import harvest
-from ..ckan_adapter.packages import packages_with_true_extras
+from ..ckan_adapter.packages import EXTRAS, packages_with_true_extras
 from ..dates import utc
 from ..mails import recipients
 from ..reporting.visibility import rows
 from ..status import our_fields
-from .findings import SiteFinding, counted, named, note, problem
+from ..status.frequencies import vocabularies
+from .findings import SiteFinding, counted, named, note, problem, warning
 
 
 def datasets(now: datetime) -> Iterator[SiteFinding]:
@@ -22,13 +26,35 @@ def datasets(now: datetime) -> Iterator[SiteFinding]:
     for words in our_fields.declared_in_words():
         yield problem(words, our_fields.DECLARED_ADVICE)
     yield from _addresses()
-    if count := rows(_WITHOUT_FREQUENCY).scalar():
+    yield from _frequencies()
+    yield from _without_resources(now)
+
+
+def _frequencies() -> Iterator[SiteFinding]:
+    known = vocabularies()
+    not_understood: Counter[str] = Counter()
+    for value, count in rows(_STATED_FREQUENCIES, keys=list(settings.frequency_keys())):
+        reading = parse(value, known)
+        if isinstance(reading, UnknownFrequency) and reading.reason in _NOT_UNDERSTOOD:
+            # Anybody may have written it: repr() escapes what terminals interpret.
+            not_understood[repr(reading.text)] += count
+    if not_understood:
+        values = [f"{value} ({count})" for value, count in not_understood.most_common()]
+        yield warning(
+            f"{counted(not_understood.total(), 'dataset has', 'datasets have')} an update frequency that is not "
+            f"understood, so nobody is told when its data are due: {named(values)}",
+            "Correct these values, or add their meaning (docs/extending.rst, \"A vocabulary of update "
+            'frequencies"), restart CKAN, and then: ckan freshness refresh --all',
+        )
+    if count := rows(_WITHOUT_FREQUENCY).scalar() - not_understood.total():
         yield note(
             f"{counted(count, 'dataset has', 'datasets have')} no update frequency, so nobody is told when its "
             "data are due",
             "Choose one on the datasets' pages, or set ckanext.freshness.default_frequency.",
         )
-    yield from _without_resources(now)
+
+
+_NOT_UNDERSTOOD = {Reason.NOT_UNDERSTOOD, Reason.OUT_OF_RANGE}
 
 
 def _addresses() -> Iterator[SiteFinding]:
@@ -96,6 +122,17 @@ WHERE p.state = 'active' AND p.type = ANY(:types) AND p.metadata_created < :befo
 ORDER BY p.name"""
 """SQL: datasets without resources, other than new ones and those available on request."""
 
-_WITHOUT_FREQUENCY = """
-SELECT count(*) FROM freshness_dataset d JOIN package p ON p.id = d.package_id
-WHERE d.frequency_days IS NULL AND p.state = 'active' AND p.type = ANY(:types)"""
+_UNDECLARED = """freshness_dataset d JOIN package p ON p.id = d.package_id
+    AND d.frequency_days IS NULL AND p.state = 'active' AND p.type = ANY(:types)"""
+"""SQL: datasets whose update frequency is not known."""
+
+_WITHOUT_FREQUENCY = f"SELECT count(*) FROM {_UNDECLARED}"
+
+_STATED_FREQUENCIES = rf"""
+SELECT left(value, 300), count(*) FROM (
+    SELECT DISTINCT ON (p.id) e.value
+    FROM {_UNDECLARED} JOIN {EXTRAS} e ON e.package_id = p.id
+    WHERE e.key = ANY(:keys) AND e.value ~ '\S'
+    ORDER BY p.id, array_position(:keys, e.key)
+) stated GROUP BY 1"""
+"""SQL: what these datasets say, and how many of them say it."""

@@ -187,7 +187,21 @@ REAL: dict[str, int | Reason] = {
     "única vez": NEVER,
     "in tempo reale": LIVE,
     "tweewekelijks": 14,
+    # Forms of data.gov.ua and data.go.th, and other scripts. Letters have two widths, and hyphens many forms.
+    "once a half year": 180,
+    "immediately after making changes": AS_NEEDED,
+    "Відразу після внесення змін": AS_NEEDED,
+    "раз на п\u02bcять років": 1825,
+    "ไม่มีการปรับปรุงหลังจากการจัดเก็บข้อมูล": NEVER,
+    "אחת לחצי\u05beשנה": 180,
+    "年１回": 365,
+    "YILLIK": 365,
+    "İki ayda bir": 60,
+    "dekadal": 10,
     # Not to be guessed.
+    "decadal": UNKNOWN,
+    "permanent": UNKNOWN,
+    "เดือน": UNKNOWN,
     "mai": UNKNOWN,
     "Bilunar": UNKNOWN,
     "kahdesti kuussa": UNKNOWN,
@@ -221,6 +235,15 @@ czech denní týdenní měsíční čtvrtletní pololetní roční nepravidelný
 romanian zilnic săptămânal lunar trimestrial semestrial anual neregulat necunoscut
 greek ημερήσια εβδομαδιαία μηνιαία τριμηνιαία εξαμηνιαία ετήσια μη-τακτική άγνωστη
 catalan diària setmanal mensual trimestral semestral anual irregular desconegut
+ukrainian щодня щотижня щомісяця щокварталу раз-на-півроку щороку за-потреби невідомо
+croatian dnevno tjedno mjesečno tromjesečno polugodišnje godišnje po-potrebi nepoznato
+slovene dnevno tedensko mesečno četrtletno polletno letno po-potrebi neznano
+latvian katru-dienu reizi-nedēļā reizi-mēnesī reizi-ceturksnī reizi-pusgadā reizi-gadā pēc-nepieciešamības nav-zināms
+hebrew יומי שבועי חודשי רבעוני חצי-שנתי שנתי לפי-הצורך לא-ידוע
+thai ทุกวัน ทุกสัปดาห์ ทุกเดือน ทุกไตรมาส ทุก-6-เดือน ทุกปี ไม่แน่นอน ไม่ทราบ
+indonesian harian mingguan bulanan triwulanan semesteran tahunan sewaktu-waktu lainnya
+japanese 毎日 毎週 毎月 四半期ごと 半年ごと 毎年 随時 不明
+turkish günlük haftalık aylık üç-aylık altı-aylık yıllık düzensiz bilinmiyor
 basque egunero astero hilero hiruhilero seihilero urtero
 """
 """By language, what is written most for every day, week, month, quarter, half year, year and so on."""

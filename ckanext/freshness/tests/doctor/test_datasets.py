@@ -75,5 +75,28 @@ def test_datasets_without_an_update_frequency() -> None:
     factories.Dataset(extras=[{"key": "frequency", "value": "daily"}])
     assert told("update frequency") == []
     make("unknown")
+    factories.Dataset(extras=[{"key": "frequency", "value": "not known"}])
     (found,) = told("update frequency")
-    assert found.startswith("1 dataset has no update frequency")
+    assert found.startswith("2 datasets have no update frequency")
+
+
+def test_update_frequencies_that_are_not_understood() -> None:
+    for value in ("mai", " mai ", "\x1b[31mred", "x" * 250, "101 years"):
+        factories.Dataset(extras=[{"key": "frequency", "value": value}])
+    # The first of the keys decides.
+    both = {"update_frequency": "seldom", "data_update_frequency": "now and then"}
+    factories.Dataset(extras=[{"key": key, "value": value} for key, value in both.items()])
+    (found,) = told("update frequency")
+    start, _, values = found.partition(": ")
+    assert start.startswith("6 datasets have an update frequency that is not understood")
+    assert values.split(", ")[0] == "'mai' (2)"
+    assert sorted(values.split(", ")[1:]) == [
+        "'101 years' (1)",
+        r"'\x1b[31mred' (1)",
+        "'now and then' (1)",
+        f"'{'x' * 80}...' (1)",
+    ]
+    for number in range(20):
+        factories.Dataset(extras=[{"key": "frequency", "value": f"sometimes {number}"}])
+    (found,) = told("update frequency")
+    assert found.endswith(" and 15 more")
