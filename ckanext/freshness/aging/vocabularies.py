@@ -212,7 +212,7 @@ def _terms(by_meaning: Mapping[Any, object]) -> Terms:
     return found
 
 
-_LETTERS = str.maketrans({"æ": "a", "ø": "o", "œ": "o", "ł": "l", "đ": "d", "ı": "i"})
+_LETTERS = str.maketrans({"æ": "a", "ø": "o", "œ": "o", "ł": "l", "đ": "d", "\u0131": "i"})
 _TWO_FOR_ONE = re.compile("a[ae]+|[ou]e")
 _SEPARATORS = re.compile(r"[\s_().,;:'\u02bc\u05be\u2019\u2010-\u2014-]+")
 _PREFIXES = re.compile("^(bi|semi|tri) ")

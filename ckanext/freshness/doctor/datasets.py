@@ -41,9 +41,9 @@ def _frequencies() -> Iterator[SiteFinding]:
     if not_understood:
         values = [f"{value} ({count})" for value, count in not_understood.most_common()]
         yield warning(
-            f"{counted(not_understood.total(), 'dataset has', 'datasets have')} an update frequency that is not "
-            f"understood, so nobody is told when its data are due: {named(values)}",
-            "Correct these values, or add their meaning (docs/extending.rst, \"A vocabulary of update "
+            f"{counted(not_understood.total(), 'dataset has', 'datasets have')} an update frequency that is "
+            f"not understood, so nobody is told when its data are due: {named(values)}",
+            'Correct these values, or add their meaning (docs/extending.rst, "A vocabulary of update '
             'frequencies"), restart CKAN, and then: ckan freshness refresh --all',
         )
     if count := rows(_WITHOUT_FREQUENCY).scalar() - not_understood.total():

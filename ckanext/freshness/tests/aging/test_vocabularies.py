@@ -238,12 +238,12 @@ catalan diària setmanal mensual trimestral semestral anual irregular desconegut
 ukrainian щодня щотижня щомісяця щокварталу раз-на-півроку щороку за-потреби невідомо
 croatian dnevno tjedno mjesečno tromjesečno polugodišnje godišnje po-potrebi nepoznato
 slovene dnevno tedensko mesečno četrtletno polletno letno po-potrebi neznano
-latvian katru-dienu reizi-nedēļā reizi-mēnesī reizi-ceturksnī reizi-pusgadā reizi-gadā pēc-nepieciešamības nav-zināms
+latvian katru-dienu reizi-nedēļā reizi-mēnesī reizi-ceturksnī reizi-pusgadā reizi-gadā pēc-vajadzības
 hebrew יומי שבועי חודשי רבעוני חצי-שנתי שנתי לפי-הצורך לא-ידוע
 thai ทุกวัน ทุกสัปดาห์ ทุกเดือน ทุกไตรมาส ทุก-6-เดือน ทุกปี ไม่แน่นอน ไม่ทราบ
 indonesian harian mingguan bulanan triwulanan semesteran tahunan sewaktu-waktu lainnya
 japanese 毎日 毎週 毎月 四半期ごと 半年ごと 毎年 随時 不明
-turkish günlük haftalık aylık üç-aylık altı-aylık yıllık düzensiz bilinmiyor
+turkish her-gün haftada-bir her-ay üç-ayda-bir senede-iki senede-bir düzensiz bilinmiyor
 basque egunero astero hilero hiruhilero seihilero urtero
 """
 """By language, what is written most for every day, week, month, quarter, half year, year and so on."""
