@@ -187,7 +187,7 @@ def resources_to_check(
     now: datetime,
     aging: Aging,
     *,
-    verifies_dates: bool = False,
+    doubts: bool = False,
 ) -> Iterator[ResourceToCheck]:
     """Read what the checks of the chosen candidates need, in batches.
 
@@ -195,7 +195,7 @@ def resources_to_check(
 
     :param rotation: ids of the resources whose files are read even if the server reports no change
     :param now: start of the run, aware
-    :param verifies_dates: see :class:`.decisions.ResourceToCheck`
+    :param doubts: see :class:`.decisions.ResourceToCheck`
     """
 
     @cache
@@ -220,7 +220,7 @@ def resources_to_check(
                 last_change=aware(row.last_change),
                 fresh_after=fresh_after(row.frequency_days),
                 hash_anyway=row.id in rotation,
-                verifies_dates=verifies_dates,
+                doubts=doubts,
                 # Texts that many resources have are kept once.
                 format=intern(row.format) if row.format else None,
                 mimetype=intern(row.mimetype) if row.mimetype else None,

@@ -40,7 +40,7 @@ _CERTAIN = frozenset(
     )
 )
 """Outcomes of checks that knew the file for certain."""
-_UNCERTAIN = frozenset({Outcome.API.value, Outcome.UNCONFIRMED.value})
+_UNCERTAIN = frozenset({Outcome.API.value, Outcome.PAGE.value, Outcome.UNCONFIRMED.value})
 """Outcomes of checks that met a file, but perhaps not the one that is stored."""
 
 

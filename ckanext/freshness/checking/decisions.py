@@ -81,6 +81,8 @@ class Outcome(Enum):
     UNCONFIRMED = "unconfirmed"
     """A new hash, but the second download failed: the next run checks again."""
     ERROR = "error"
+    PAGE = "page"
+    """A web page or the description of a service, whose changes say nothing of the data."""
     CANNOT_TELL = "cannot tell"
     """401, 403, 429 or a bot wall: people may get the file. 202: the file may exist later."""
 
@@ -164,8 +166,8 @@ class ResourceToCheck(NamedTuple):
     :ivar has_shape: whether the shape of the stored content was read
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
-    :ivar verifies_dates: whether the file is read at a newer date if the server's dates were never compared
-        with its contents
+    :ivar doubts: whether dates and pages are doubted, as by the policy ``learned``: a date counts once it was
+        compared with the file's contents, and a page is no evidence. HDX believes both
     """
 
     resource_id: str
@@ -182,7 +184,7 @@ class ResourceToCheck(NamedTuple):
     has_shape: bool = False
     is_new: bool = False
     is_touched: bool = False
-    verifies_dates: bool = False
+    doubts: bool = False
 
 
 class Attempt(NamedTuple):
@@ -362,7 +364,7 @@ def after_headers(
     fresh_after: datetime | None,
     hash_anyway: bool,
     now: datetime,
-    verifies_dates: bool = False,
+    doubts: bool = False,
 ) -> Decision:
     """Decide what the headers of an answer mean.
 
@@ -370,7 +372,7 @@ def after_headers(
     :param last_change: the resource's last modification, if it is known
     :param fresh_after: a resource that changed after this moment is fresh now; None if no date makes it fresh
     :param hash_anyway: hash the body even if the headers say that it has not changed
-    :param verifies_dates: hash the body if the server's dates were never compared with contents
+    :param doubts: hash the body if the server's dates were never compared with contents
     """
     if headers.status == 304 and not conditional:
         return failed(memory)
@@ -386,7 +388,7 @@ def after_headers(
     if modified is not None and last_change is not None and modified <= last_change:
         modified = None
     makes_fresh = modified is not None and fresh_after is not None and modified > fresh_after
-    hash_anyway = hash_anyway or (verifies_dates and memory.dates_lie is None)
+    hash_anyway = hash_anyway or (doubts and memory.dates_lie is None)
     # The date of an empty file is the moment when the data were lost.
     if modified is None or not makes_fresh or hash_anyway or memory.hash is None or headers.empty:
         return Decision(NextRequest.HASH, memory, modified=modified)
@@ -425,6 +427,7 @@ def after_body(
     fits: bool,
     digest: Digest | None,
     is_uncertain: bool = False,
+    is_page: bool = False,
 ) -> Decision:
     """Decide what a body means that the headers made us read.
 
@@ -432,12 +435,16 @@ def after_body(
     :param fits: the body may be of the promised format
     :param is_uncertain: the body is the page of a bot wall; or, in place of data, it may be a page that leads
         to the data, or an error text
+    :param is_page: the body is a page that is no evidence. What is known of a file stays: a page may stand in
+        its place for a while
     :param digest: its hashes; None if the headers decide and only its beginning was read
     """
     if is_uncertain:
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if not fits:
         return failed(memory)
+    if is_page:
+        return Decision(NextRequest.END, replace(memory, unconfirmed=None), Outcome.PAGE)
     if step.next is NextRequest.END:
         return step
     if digest is None:

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter.core import model
 from ..dates import utc
-from .decisions import CheckResult
+from .decisions import CheckResult, Outcome
 
 FIELDS = ("last_modified", "size", "mimetype", "hash")
 """Columns of CKAN's table ``resource``."""
@@ -45,7 +45,9 @@ def stored(last_modified: datetime | None, size: Any, mimetype: Any, hash_: Any)
 
 
 def found(result: CheckResult) -> dict[str, Any]:
-    """Return the values of the fields by a check, as far as it found them."""
+    """Return the values of the fields by a check, as far as it found them; none if a page came."""
+    if result.outcome is Outcome.PAGE:
+        return {}
     dates = [date for date in (result.modified, result.changed_at) if date is not None]
     values = {
         "last_modified": utc(max(dates)).isoformat(timespec="seconds") if dates else None,

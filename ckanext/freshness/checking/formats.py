@@ -97,6 +97,7 @@ _PROSE = frozenset(
 _PLAIN = frozenset({FileKind.TEXT, FileKind.TABLE, FileKind.JSON_LIKE, FileKind.MARKUP})
 _LINES = _PLAIN | {FileKind.JSON, FileKind.XML}
 _JSON = frozenset({FileKind.JSON, FileKind.JSON_LIKE})
+_DESCRIBING = frozenset({FileKind.JSON, FileKind.XML, FileKind.MARKUP})
 _XML = frozenset({FileKind.XML, FileKind.MARKUP, FileKind.SHEET})
 _ZIP = frozenset({FileKind.ZIP})
 _OFFICE = frozenset({FileKind.OFFICE, FileKind.ZIP})
@@ -158,6 +159,8 @@ Parquet and similar formats have first bytes of their own, which are :attr:`File
 types, such as ``application/octet-stream``, promise nothing.
 """
 
+_MARKDOWN = frozenset({"md", "markdown"})
+"""Text that may begin with tags."""
 _PAGE_WORDS = frozenset(
     {
         *("html", "htm", "xhtml", "mhtml", "shtml", "php", "asp", "aspx", "jsp", "cfm", "web"),
@@ -176,8 +179,7 @@ _PAGE_WORDS = frozenset(
 
 _TAKE_PAGES = _PAGE_WORDS | frozenset(
     {
-        # Text that may begin with tags
-        *("md", "markdown"),
+        *_MARKDOWN,
         # Interfaces, many of which have a page
         *("api", "rest", "restful", "service", "services", "webservice", "webservices", "soap"),
         *("odata", "sparql", "graphql", "openapi", "swagger", "oai", "wms", "wmts", "wfs", "wcs"),
@@ -281,6 +283,16 @@ _WRAPPED_JSON = re.compile(
 )
 """JSON behind comments, in the call of a function (JSONP) or a variable, or behind a prefix against other
 sites."""
+_DESCRIPTION = re.compile(
+    rb"<(?:\w{1,20}:)?(?:(?:\w{1,20}_)?Capabilities|Edmx|TileMap(?:Service)?|Identify|OpenSearchDescription"
+    rb"|service\s[^>]{0,300}www\.w3\.org/2007/app)[\s>\"']"
+    rb"|schemas\.xmlsoap\.org/wsdl|wadl\.dev\.java\.net|ns/sparql-service-description"
+    rb"|\"(?:openapi|swagger|tilejson)\"\s?:|\"currentVersion\"\s?:\s?1\d(?:\.\d{1,3})?\s?,"
+    rb"|\"rel\"\s?:\s?\"(?:service-desc|conformance)\"|/\$metadata\""
+)
+"""Signs of descriptions of services: of OGC, SOAP, REST, OData, SPARQL, OAI-PMH, ArcGIS and maps in tiles."""
+_DESCRIBED = 4096
+"""Bytes in which these signs stand."""
 _FEATURES = re.compile(r'"type"\s*:\s*"(?:Feature(?:Collection)?|Topology)"')
 """GeoJSON: data, however short they are."""
 _JSON_VALUE = re.compile(r"(?:true|false|null|-?[0-9][0-9.eE+-]{0,30})\s*\Z")
@@ -412,6 +424,23 @@ def _by_format(
 def is_page(first: bytes) -> bool:
     """Return whether a file is a page that browsers show."""
     return _may_be_page(first) and kind(first) in _SHOWN
+
+
+def is_no_evidence(
+    promised: PromisedFormat, first: bytes, *, sent_as: str | None, url: str
+) -> bool:
+    """Decide whether a file is a web page or the description of a service, where these may be meant.
+
+    Their changes say nothing of the data. See :func:`verdict` for the parameters.
+    """
+    if not promised.takes_pages:
+        return False
+    found = kind(first)
+    if found in _WEB_PAGES:
+        is_text = not _MARKDOWN.isdisjoint(promised.words)
+        return not (is_text or _is_sheet(first.lower(), sent_as, url))
+    is_description = found in _DESCRIBING and _DESCRIPTION.search(first[:_DESCRIBED]) is not None
+    return is_description or found is FileKind.GZIPPED_HTML
 
 
 def _is_sheet(page: bytes, sent_as: str | None, url: str) -> bool:

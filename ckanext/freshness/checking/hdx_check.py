@@ -305,7 +305,10 @@ class HdxCheck:
         hasher = None if self._incoming is None else self._incoming.hasher
         if result.size is None or hasher is None:
             return result
-        has_file = result.outcome not in USELESS and result.outcome is not Outcome.API
+        has_file = result.outcome not in (*USELESS, Outcome.API)
+        if result.outcome is Outcome.PAGE:
+            # Perhaps it stands in place of a file for a while.
+            has_file = result.memory.hash is None
         return result._replace(shape=shape, staged=hasher.take_staged() if has_file else None)
 
     def failed(self, error: FetchError, sink: _Sink) -> NextStep:

@@ -29,7 +29,15 @@ from .decisions import (
     ResourceToCheck,
     outcome_in_words,
 )
-from .formats import FormatMismatch, PromisedFormat, is_page, outline, promise, verdict
+from .formats import (
+    FormatMismatch,
+    PromisedFormat,
+    is_no_evidence,
+    is_page,
+    outline,
+    promise,
+    verdict,
+)
 from .hasher import FirstBytes, HashedBody
 from .pages import PageKind, kind_of_page, refresh_of
 
@@ -107,6 +115,19 @@ class Received(NamedTuple):
             return PageKind.OTHER
         return kind_of_page(body.first, body.size, is_data_promised=in_place)
 
+    def is_no_evidence(self, resource: ResourceToCheck) -> bool:
+        """Decide whether the body is a page that is no evidence."""
+        return (
+            resource.doubts
+            and self.body is not None
+            and is_no_evidence(
+                promise_of(resource),
+                self.body.first,
+                sent_as=mimetype_of(self.answer),
+                url=self.answer.final_url,
+            )
+        )
+
 
 class FirstDownload(NamedTuple):
     """A download with a new hash, which a second one is to confirm.
@@ -146,7 +167,7 @@ def after_headers(
         last_change=resource.last_change,
         fresh_after=resource.fresh_after,
         hash_anyway=resource.hash_anyway or resource.keep_copy,
-        verifies_dates=resource.verifies_dates,
+        doubts=resource.doubts,
         now=now,
     )
 
@@ -202,6 +223,7 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
         fits=not is_error,
         digest=hashed.digest if hashed is not None and is_hashed else None,
         is_uncertain=page is not PageKind.OTHER or is_landing_page or is_uncertain,
+        is_page=received.is_no_evidence(resource),
     )
     if page is PageKind.WALL:
         return Judged(step, f"answered {_WALL}: the link may still work in a browser")
@@ -244,6 +266,8 @@ def after_second(
         words = f"at the second download {mismatch}"
     elif received.page_kind(resource, mismatch) is PageKind.WALL:
         words = f"answered the second download {_WALL}"
+    elif received.is_no_evidence(resource):
+        words = "at the second download a page came"
     if hashed is None or words is not None:
         return Judged(without_second(resource, step, first), words)
     step = decisions.after_confirmation(
@@ -269,7 +293,8 @@ def _with_kind(
 ) -> Decision:
     """Return a decision about a usable file that also stores the kind of the file."""
     last = step.memory.outline
-    if last is None or (isinstance(body, HashedBody) and step.outcome is not Outcome.SAME_HASH):
+    is_other = isinstance(body, HashedBody) and step.outcome is not Outcome.SAME_HASH
+    if step.outcome is not Outcome.PAGE and (last is None or is_other):
         last = outline(body.first, body.size)
     memory = replace(
         step.memory,

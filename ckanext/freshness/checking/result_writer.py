@@ -49,6 +49,7 @@ EFFECTS = {
     Outcome.REPEAT_HASH: _READ,
     Outcome.CHANGED: _READ,
     Outcome.API: OutcomeEffect(found=True, hashed=True, undetermined="api"),
+    Outcome.PAGE: OutcomeEffect(found=True, hashed=True, undetermined="page"),
     Outcome.UNCONFIRMED: OutcomeEffect(found=True),
     Outcome.ERROR: OutcomeEffect(),
     Outcome.CANNOT_TELL: OutcomeEffect(undetermined="blocked"),
@@ -144,7 +145,7 @@ def _without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-_UNCHANGED = frozenset({Outcome.NOT_MODIFIED, Outcome.SAME_HASH, Outcome.REPEAT_HASH})
+_UNCHANGED = frozenset({Outcome.NOT_MODIFIED, Outcome.SAME_HASH, Outcome.REPEAT_HASH, Outcome.PAGE})
 
 
 def _change_seen(result: CheckResult) -> bool | None:

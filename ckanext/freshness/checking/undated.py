@@ -101,13 +101,16 @@ _MARK = re.compile(
     rb"(?P<date>" + _DATE + rb")"
     rb"|(?P<name>(?i:generat|export|extract|retriev|download|dump)[A-Za-z_ ]{0,20}?"
     rb"(?:(?i:[ _]?(?:at|on)|time|date|stamp|_ts)(?i:_?m?s|_?millis)?[\"']?\s?[:= >]\s?[\"']?"
-    rb"|(?<=generated)\"\s?:\s?(?=\d{13})))" + _EPOCH +
+    rb"|(?<=generated)\"\s?:\s?(?=\d{13})))"
+    + _EPOCH
     # Dumps of PostgreSQL have a random key
-    rb"|^\\(?:un)?restrict \w+",
+    + rb"|^\\(?:un)?restrict \w+",
     re.MULTILINE,
 )
 _MAKING = re.compile(
-    rb"(?i:" + b"|".join(_WORDS) + rb"|\b(?:created|creation|written|produced|made|built|saved|fetched|accessed"
+    rb"(?i:"
+    + b"|".join(_WORDS)
+    + rb"|\b(?:created|creation|written|produced|made|built|saved|fetched|accessed"
     rb"|queried|compiled|geschrieben|gespeichert|creado|criado|creato|scritto|aangemaakt|oprettet|skapad"
     rb"|utworzono)\b|\bcr\xc3\xa9\xc3\xa9|\bcr\xe9\xe9|vytvo|\A--\s{0,9}(?:started|completed) on\b)"
 )
@@ -125,9 +128,10 @@ _BY_PROGRAM = re.compile(
 """A moment as C and Java print it: a comment that says no more has been written by a program."""
 _BEHIND = re.compile(rb"(?:(?!-->)[^\n\r]){0,80}")
 _SIGNS = (
-    *(*_WORDS, b"stamp", b"prepared", b"<responsedate>", b"publicationtime", b"<feed", b"<channel>"),
-    *(b"<metadata>", b"<!--", b"\n#", b"\n--", b"\n//", b"\n/*", b"\n%", b"\n!", b"extract", b"download"),
-    b"dump",
+    *_WORDS,
+    *b"stamp prepared <responsedate> publicationtime <feed <channel> <metadata> <!-- extract".split(),
+    *b"download dump".split(),
+    *(b"\n" + sign for sign in b"# -- // /* % !".split()),
 )
 """Signs in small letters. Each file with a mark has one, and looking for them takes a hundredth of the time."""
 _SECONDS = re.compile(rb"1[4-9]\d{8}")
@@ -208,9 +212,9 @@ def _is_making(mark: re.Match[bytes]) -> bool:
     if comment is not None:
         behind = _BEHIND.match(mark.string, mark.end())
         assert behind is not None
-        if not comment.strip(b"#-/*%! \t"):
-            if not behind[0].strip() and _BY_PROGRAM.fullmatch(mark["date"]):
-                return True
+        is_alone = not comment.strip(b"#-/*%! \t") and not behind[0].strip()
+        if is_alone and _BY_PROGRAM.fullmatch(mark["date"]):
+            return True
         gap = _MAKING.split(comment)[-1]
         if gap == comment and not _MAKING.search(behind[0]):
             return False

@@ -378,8 +378,9 @@ def freshness_resource_history(
 
     :param id: id of the resource
     :returns: ``id``, ``package_id``, ``url`` (without secrets); ``broken``, ``undetermined`` (``api``,
-        ``blocked``, or null), ``unconfirmed`` (the next run checks again); ``promised`` and ``found``, if the
-        file is of another kind than its format; ``failures`` in a row, ``failing_since`` and ``failed_at``;
+        ``page``, ``blocked``, or null), ``unconfirmed`` (the next run checks again); ``promised`` and
+        ``found``, if the file is of another kind than its format; ``failures`` in a row, ``failing_since`` and
+        ``failed_at``;
         ``tried_at``, ``succeeded_at``, ``hashed_at``, ``changed_at``; ``hash``, ``etag``, ``last_modified`` as
         stored; ``attempts``: the last five checks, the newest first, each with the known values among ``at``,
         ``method``, ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer), ``words`` (what

@@ -88,7 +88,7 @@ class DatasetFreshness(tk.BaseModel):
     )
     undetermined = Column(
         UnicodeText,
-        doc="why changes of the deciding resource cannot be detected: api, adhoc, blocked",
+        doc="why changes of the deciding resource cannot be detected: api, adhoc, blocked, page",
     )
     stated_date = Column(UnicodeText, doc="value of dataset_date, which is no evidence of a change")
     stated_since = Column(DateTime, doc="when this value of dataset_date was first seen")

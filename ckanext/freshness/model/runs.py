@@ -123,7 +123,7 @@ class ResourceCheck(tk.BaseModel):
     failing_since = Column(DateTime, doc="end of the first of these failed checks")
     failed_at = Column(DateTime, doc="end of the last of these failed checks")
     undetermined = Column(
-        UnicodeText, doc="why changes cannot be detected: api, blocked; empty if they can"
+        UnicodeText, doc="why changes cannot be detected: api, page, blocked; empty if they can"
     )
     seen_modified = Column(DateTime, doc="the resource's own last_modified at the last run")
     shape = Column(

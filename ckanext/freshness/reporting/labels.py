@@ -98,6 +98,7 @@ RUNS = {
 _API = N_(
     "This link returns different content on every request (typical of an API), so updates can't be detected."
 )
+_PAGE = N_("This link leads to a web page or a service, so updates of the data can't be detected.")
 _AD_HOC = N_("The host generates this file on request, so it has no modification date.")
 BLOCKED = N_("The server blocks automated checks. The link may still work in a browser.")
 
@@ -132,6 +133,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
     },
     "undetermined": {
         "api": _API,
+        "page": _PAGE,
         "adhoc": _AD_HOC,
         "blocked": N_("The server blocks automated checks; the link may still work in a browser."),
     },
@@ -143,6 +145,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         Outcome.REPEAT_HASH.value: N_("The file is the same as an earlier one."),
         Outcome.CHANGED.value: N_("The file has changed since the previous check."),
         Outcome.API.value: _API,
+        Outcome.PAGE.value: _PAGE,
         Outcome.UNCONFIRMED.value: N_("The file may have changed. The next check confirms it."),
         Outcome.ERROR.value: N_("The file could not be read."),
         Outcome.CANNOT_TELL.value: BLOCKED,
@@ -205,6 +208,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         "changed": N_("Changed"),
         "first": N_("Read, with nothing to compare yet"),
         "undetectable": N_("Changes can't be detected"),
+        "page": N_("Web pages and services"),
         "blocked": N_("Couldn't be checked"),
         "failed": N_("Failed"),
     },

@@ -277,7 +277,7 @@ LINKS = _of_links(
     source=_every_link,
     # Of a constant state, PostgreSQL keeps only its condition, for which it may have an index.
     where=f"""r.state = 'active' AND CASE CAST(:state AS text)
-        WHEN 'undetectable' THEN c.undetermined = 'api' AND s.state = 'works'
+        WHEN 'undetectable' THEN c.undetermined IN ('api', 'page') AND s.state = 'works'
         WHEN 'wrong_format' THEN {_IS_MISFIT}
         ELSE :state IS NULL OR s.state = :state END""",
     values=_of_every,

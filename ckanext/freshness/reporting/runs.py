@@ -138,6 +138,7 @@ OUTCOMES: Mapping[str, tuple[Outcome, ...]] = {
     "failed": (Outcome.ERROR, Outcome.UNCONFIRMED),
     "blocked": (Outcome.CANNOT_TELL,),
     "undetectable": (Outcome.API,),
+    "page": (Outcome.PAGE,),
 }
 """The outcomes of checks, in groups that pages show."""
 

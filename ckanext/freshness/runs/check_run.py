@@ -255,21 +255,20 @@ class Choice:
     """The resources that a run checks.
 
     :ivar rotation: ids of the resources whose files are read even if the server reports no change
-    :ivar verifies_dates: whether files are read to compare them with their servers' dates
+    :ivar doubts: see :class:`..checking.decisions.ResourceToCheck`
     """
 
     chosen: Sequence[Chosen]
     rotation: frozenset[str]
-    verifies_dates: bool = False
+    doubts: bool = False
 
 
 def _choose(run: RunContext, counts: RunCounts) -> Choice:
     """Choose the resources that a run checks, and count all resources of its scope."""
     selection = _offered(run.scope, run.now, counts)
     counts.longest_days = selection.longest_days
-    # HDX believes each date.
-    verifies_dates = _policy(run.scope, settings.checks()) == LEARNED
-    return Choice(selection.chosen(), selection.rotation(), verifies_dates)
+    doubts = _policy(run.scope, settings.checks()) == LEARNED
+    return Choice(selection.chosen(), selection.rotation(), doubts)
 
 
 def _offered(scope: CheckScope, now: datetime, counts: RunCounts | None = None) -> AnySelection:
@@ -335,7 +334,7 @@ def _check(
         choice.rotation,
         run.now,
         settings.aging(),
-        verifies_dates=choice.verifies_dates,
+        doubts=choice.doubts,
     )
     resources = copies.marked(list(chosen))
     progress((0, 0, len(resources)))

@@ -21,7 +21,7 @@ from . import indexing
 from .assessment import update_packages
 from .changes import Occasion, TransitionCause
 
-_UNDETERMINED = frozenset({Outcome.API, Outcome.CANNOT_TELL})
+_UNDETERMINED = frozenset({Outcome.API, Outcome.PAGE, Outcome.CANNOT_TELL})
 """Outcomes that can make the freshness of a dataset undetermined."""
 
 _FIRST = frozenset({Outcome.FIRST_HASH, Outcome.REPEAT_HASH})

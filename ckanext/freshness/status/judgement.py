@@ -22,9 +22,9 @@ from . import frequencies
 from .frequencies import FrequencySource, StatedFrequency
 from .snapshot import DatasetSnapshot, ResourceSnapshot
 
-REASONS = ("api", "adhoc", "blocked")
-"""Why changes of a resource cannot be determined: each download differs, its host makes it on request, or
-its host blocks checks. If several apply, people see the first."""
+REASONS = ("api", "adhoc", "blocked", "page")
+"""Why changes of a resource cannot be determined: each download differs, its host makes it on request, its host
+blocks checks, or its link leads to a page. If several apply, people see the first."""
 
 _MAX_STATED = 200
 
@@ -136,7 +136,8 @@ def assess_with(
 ) -> Assessment:
     """Return the status that a dataset has with some evidence and some update frequency.
 
-    If all its links are live interfaces, nobody can see whether its data change: it is never called late.
+    If all its links are live interfaces or pages, nobody can see whether its data change: it is never called
+    late.
     """
     found = assess(
         None if piece is None else piece.claim,
@@ -152,9 +153,9 @@ def assess_with(
 
 
 def is_live(dataset: DatasetSnapshot) -> bool:
-    """Decide whether all links of a dataset answer differently each time, as live interfaces do."""
+    """Decide whether all links of a dataset lead to pages, or answer differently each time."""
     return bool(dataset.resources) and all(
-        resource.url_type != "upload" and resource.undetermined == "api"
+        resource.url_type != "upload" and resource.undetermined in ("api", "page")
         for resource in dataset.resources
     )
 
@@ -211,6 +212,9 @@ def _undetermined(
     if assessment.status is Status.FRESH or days is None:
         return None
     reasons = {_reason(resource, rules.adhoc_hosts) for resource in dataset.resources}
+    if not is_live(dataset):
+        # Many datasets have a page beside their data.
+        reasons.discard("page")
     return next((reason for reason in REASONS if reason in reasons), None)
 
 
@@ -296,7 +300,7 @@ def _of_resource(
     yield resource.last_modified, kind
     yield stated_date(resource.extras.get("revision_last_updated")), kind
     # Another URL alone proves nothing: it may be mistyped, or lead to the same file.
-    if resource.found_at_url and not resource.same_file_at_url:
+    if resource.found_at_url and resource.is_news_at_url:
         yield resource.url_changed_at, Evidence.URL
     if not dataset.is_harvested and _has_new_hash(resource, writer):
         yield now, Evidence.HASH

@@ -31,7 +31,7 @@ from ..ckan_adapter.tables import existing_tables
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _STATUSES = frozenset(status.value for status in Status)
 _EVIDENCE = frozenset(evidence.value for evidence in Evidence)
-_REASONS = frozenset({"api", "adhoc", "blocked"})
+_REASONS = frozenset({"api", "adhoc", "blocked", "page"})
 
 
 def look_ours(extras: Mapping[str, str]) -> bool:

@@ -47,12 +47,12 @@ class ResourceSnapshot:
     """When it got its URL in place of another, until a check has found a file there."""
     found_at_url: bool
     """Whether a check has found a file there since, of the kind that the resource promises."""
-    same_file_at_url: bool
-    """Whether that is the file of the URL before."""
+    is_news_at_url: bool
+    """Whether that is neither the file of the URL before nor a page."""
     host: str | None
     """The host of its URL, as the checker has stored it; None if the checker knows another URL or none."""
     undetermined: str | None
-    """Why its changes cannot be determined, by the last check of its URL: ``api``, ``blocked``."""
+    """Why its changes cannot be determined, by the last check of its URL: ``api``, ``page``, ``blocked``."""
     fields: tuple[Any, ...]
     """Its own fields, with the checker's values: the arguments of :func:`..checking.fields.stored`."""
     wrote: str | None
@@ -157,7 +157,7 @@ def _resource(row: Any) -> ResourceSnapshot:
         hash_writer=row.hash_writer,
         url_changed_at=aware(row.url_changed_at),
         found_at_url=is_at_url and bool(row.is_found),
-        same_file_at_url=bool(row.is_same_file),
+        is_news_at_url=bool(row.is_news),
         host=row.host if row.checked_url == url else None,
         undetermined=row.undetermined if is_at_url else None,
         fields=(row.last_modified, row.size, row.mimetype, row.hash),
@@ -186,7 +186,7 @@ SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url
     r.hash = {fields.OURS.format("hash")} AS hash_is_ours, r.extras,
     CAST(nullif(c.wrote, '{{}}') AS text) AS wrote, c.url AS checked_url, c.host, c.undetermined,
     c.succeeded_at >= m.url_changed_at AND c.failures = 0 AND c.found IS NULL AS is_found,
-    c.attempts -> 0 ->> 'outcome' = '{Outcome.REPEAT_HASH.value}' AS is_same_file,
+    c.attempts -> 0 ->> 'outcome' NOT IN ('{Outcome.REPEAT_HASH.value}', '{Outcome.PAGE.value}') AS is_news,
     m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash, m.hash_writer, m.url_changed_at
 FROM (SELECT * FROM resource WHERE package_id = ANY(:ids) AND state = 'active') r
 FULL JOIN (SELECT * FROM freshness_resource WHERE package_id = ANY(:ids)) m ON m.resource_id = r.id

@@ -68,6 +68,7 @@ Answer = Callable[[Asked], bytes]
 FIRST, SAME, CHANGED = Outcome.FIRST_HASH, Outcome.SAME_HASH, Outcome.CHANGED
 ERROR, CANNOT_TELL, UNCONFIRMED = Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED
 WORKS = (FIRST, SAME, SAME)
+PAGES_ONLY = (Outcome.PAGE,) * 3
 BROKEN = (ERROR, ERROR, ERROR)
 UNCHECKED = (CANNOT_TELL, CANNOT_TELL, CANNOT_TELL)
 UNTOUCHED = (FIRST, Outcome.NOT_MODIFIED, Outcome.NOT_MODIFIED)
@@ -112,6 +113,17 @@ def simple(
 def nightly(*bodies: bytes, headers: bytes = b"") -> Answer:
     """Return a server with another file each night."""
     return lambda asked: say(200, bodies[asked.night], headers)
+
+
+def moving(body: bytes) -> Answer:
+    """Return a server that gives the same bytes another date each night."""
+
+    def answer(asked: Asked) -> bytes:
+        modified = NOW - timedelta(days=10 - asked.night, minutes=17)
+        date = format_datetime(modified, usegmt=True).encode()
+        return say(200, body, b"Last-Modified: %b\r\n" % date)
+
+    return answer
 
 
 def known(to_conditions: bytes) -> Answer:
@@ -602,7 +614,9 @@ FOR_BROWSERS = by_accept(b"text/html", say(200, PAGE), say(404))
 REFUSES_BROWSERS = by_accept(b"text/html", say(406), say(200, BODY))
 WITH_TYPES = (
     *(
-        Case(f"a page for browsers only under {name or 'no format'}", FOR_BROWSERS, WORKS, name)
+        Case(
+            f"a page for browsers only under {name or 'no format'}", FOR_BROWSERS, PAGES_ONLY, name
+        )
         for name in ("HTML", "", "text/html", "Webseite", "HTML, PHP", "other", "API", "WMS")
     ),
     Case("a page for browsers only under CSV", FOR_BROWSERS, BROKEN),
@@ -631,7 +645,7 @@ WITH_TYPES = (
     Case(
         "a page for browsers, with validators",
         by_accept(b"text/html", say(200, PAGE, ETAG), say(404)),
-        (FIRST, SAME, SAME),
+        PAGES_ONLY,
         "HTML",
     ),
     Case(
@@ -641,7 +655,7 @@ WITH_TYPES = (
             if asked.is_conditional
             else FOR_BROWSERS(asked).replace(b"Content-Length", ETAG + b"Content-Length")
         ),
-        UNTOUCHED,
+        PAGES_ONLY,
         "HTML",
     ),
 )
@@ -650,6 +664,10 @@ WITH_TYPES = (
 REJECTED = (
     b"<html><head><title>Request Rejected</title></head><body>Your support ID is: %b</body></html>"
 )
+WMS = [
+    b"<WMS_Capabilities version='1.3.0' n='%d'></WMS_Capabilities>" % night for night in range(3)
+]
+PAGE_FOR_A_NIGHT = (FIRST, Outcome.PAGE, SAME)
 SCRIPTED = f"<html><head>{F5}{IMPERVA}</head>{LOST}</html>".encode()
 LONG_PAGE = b"<!DOCTYPE html><html><head>" + b" " * 5000 + b"<title>Log in</title></html>"
 IN_PLACE = (
@@ -664,19 +682,24 @@ IN_PLACE = (
             ("with 503", 503, REJECTED, "CSV", UNCHECKED),
             ("with 404", 404, REJECTED, "CSV", BROKEN),
             ("its script on a page that is lost", 200, SCRIPTED, "CSV", BROKEN),
-            ("its script on a page that is meant", 200, SCRIPTED, "HTML", WORKS),
+            ("its script on a page that is meant", 200, SCRIPTED, "HTML", PAGES_ONLY),
             ("a page that may lead on", 200, SEARCHED, "CSV", UNCHECKED),
-            ("a form where a page is meant", 200, SEARCHED, "HTML", WORKS),
+            ("a form where a page is meant", 200, SEARCHED, "HTML", PAGES_ONLY),
         )
     ),
     *(
         Case(
             f"a wall after a good file under {format_}",
             nightly(good, REJECTED % b"1", REJECTED % b"2"),
-            (FIRST, CANNOT_TELL, CANNOT_TELL),
+            (first, CANNOT_TELL, CANNOT_TELL),
             format_,
         )
-        for format_, good in (("HTML", PAGE), ("API", b'{"a": 1}'), ("", BODY), ("CSV", BODY))
+        for format_, good, first in (
+            ("HTML", PAGE, Outcome.PAGE),
+            ("API", b'{"a": 1}', FIRST),
+            ("", BODY, FIRST),
+            ("CSV", BODY, FIRST),
+        )
     ),
     Case("an error text at first", always(say(200, ERROR_TEXTS["Oracle"])), UNCHECKED),
     *(
@@ -703,8 +726,41 @@ IN_PLACE = (
         for name in ("CSV", "XLSX", "RDF")
     ),
     *(
-        Case(f"a page under {name}", always(say(200, LONG_PAGE)), WORKS, name)
-        for name in ("HTML", "")
+        Case(f"no evidence: {name}", answer, nights, format_, dated=())
+        for name, answer, nights, format_ in (
+            ("a page", always(say(200, LONG_PAGE)), PAGES_ONLY, "HTML"),
+            ("a page without a format", always(say(200, LONG_PAGE)), PAGES_ONLY, ""),
+            ("a page that changes", nightly(PAGE, LONG_PAGE, PAGE + b"1"), PAGES_ONLY, "HTML"),
+            ("a page whose date moves", moving(LONG_PAGE), PAGES_ONLY, "HTML"),
+            ("a page that says it is the same", always(say(200, PAGE, ETAG + OLD)), PAGES_ONLY, ""),
+            ("what a service can", nightly(*WMS), PAGES_ONLY, "WMS"),
+            # For a while, a page stands in place of data.
+            ("a page between data", nightly(OBJECTS, PAGE, OBJECTS), PAGE_FOR_A_NIGHT, "API"),
+        )
+    ),
+    Case(
+        "data of an interface that change",
+        nightly(OBJECTS, OBJECTS + b" ", OBJECTS + b" "),
+        (FIRST, CHANGED, SAME),
+        "API",
+    ),
+    Case(
+        "data of an interface that change while a page is there",
+        nightly(OBJECTS, PAGE, OBJECTS + b" "),
+        (FIRST, Outcome.PAGE, CHANGED),
+        "API",
+    ),
+    Case(
+        "data in place of a page",
+        nightly(PAGE, BODY, OTHER),
+        (Outcome.PAGE, FIRST, CHANGED),
+        "",
+    ),
+    Case(
+        "a page at the second download",
+        lambda asked: say(200, PAGE if asked.number else (OTHER if asked.night else BODY)),
+        (FIRST, UNCONFIRMED, CHANGED),
+        "",
     ),
     *(
         Case(name, always(say(200, body)), nights, may_be_landing_page=True)
@@ -869,17 +925,6 @@ def refused(refusal: bytes) -> Answer:
         if asked.night == 0:
             return say(200, BODY)
         return say(200, OTHER) if asked.number == 0 else refusal
-
-    return answer
-
-
-def moving(body: bytes) -> Answer:
-    """Return a server that gives the same bytes another date each night."""
-
-    def answer(asked: Asked) -> bytes:
-        modified = NOW - timedelta(days=10 - asked.night, minutes=17)
-        date = format_datetime(modified, usegmt=True).encode()
-        return say(200, body, b"Last-Modified: %b\r\n" % date)
 
     return answer
 

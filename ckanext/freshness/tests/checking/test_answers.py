@@ -72,7 +72,7 @@ def _resource(number: int, case: Case, port: int, before: list[CheckResult]) -> 
         last_change=max(dates, default=None),
         format=case.format,
         may_be_landing_page=case.may_be_landing_page,
-        verifies_dates=True,
+        doubts=True,
     )
 
 

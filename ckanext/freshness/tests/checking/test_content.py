@@ -97,7 +97,8 @@ SAME: dict[str, tuple[bytes, bytes]] = {
         archive({"a.csv": f"# Exported on 2026-11-{day}\na,b\n" + "1,2\n" * 99}) for day in (26, 27)
     ),
     "a text that says when it was made in gzip": tuple(  # type: ignore[dict-item]
-        gzip.compress(f"<a><!-- made 2026-11-{day} --></a>".encode() + BIG, mtime=1) for day in (26, 27)
+        gzip.compress(f"<a><!-- made 2026-11-{day} --></a>".encode() + BIG, mtime=1)
+        for day in (26, 27)
     ),
     "XLSX in ZIP": tuple(  # type: ignore[dict-item]
         archive({"a.xlsx": workbook(TABLE, author=author)}) for author in ("Ada", "Grace")

@@ -59,7 +59,7 @@ def first_step(
     *,
     last_change: datetime | None = KNOWN,
     anyway: bool = False,
-    verifies: bool = False,
+    doubts: bool = False,
 ) -> Decision:
     return after_headers(
         memory,
@@ -68,7 +68,7 @@ def first_step(
         last_change=last_change,
         fresh_after=NOW - 30 * DAY,
         hash_anyway=anyway,
-        verifies_dates=verifies,
+        doubts=doubts,
         now=NOW,
     )
 
@@ -362,7 +362,7 @@ def test_a_date_that_lied_is_no_evidence() -> None:
 @pytest.mark.parametrize(("lie", "reads"), [(None, True), (True, True), (False, False)])
 def test_dates_are_verified_once(lie: bool | None, reads: bool) -> None:
     headers = AnswerHeaders(200, None, "Tue", NOW - 2 * DAY, NOW)
-    step = first_step(replace(SEEN, dates_lie=lie), headers, verifies=True)
+    step = first_step(replace(SEEN, dates_lie=lie), headers, doubts=True)
     assert (step.next is NextRequest.HASH) is reads
 
 

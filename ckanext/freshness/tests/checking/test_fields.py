@@ -31,6 +31,7 @@ ALL = fields.FIELDS
         ({"mimetype": "application/octet-stream"}, {}),
         ({"memory": KnownContent(hash="sha256:a")}, {"hash": "sha256:a"}),
         ({"memory": KnownContent(hash="sha256:a", outdated=True)}, {}),
+        ({"outcome": Outcome.PAGE, "size": 5, "mimetype": "text/html"}, {}),
     ],
 )
 def test_what_a_visit_says(facts: dict[str, Any], expected: dict[str, Any]) -> None:

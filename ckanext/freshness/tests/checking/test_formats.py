@@ -17,6 +17,7 @@ from ckanext.freshness.checking.formats import (
     FIRST_BYTES,
     FITS,
     MEDIA_TYPES,
+    is_no_evidence,
     outline,
     promise,
     verdict,
@@ -625,6 +626,71 @@ def test_a_page_with_a_table_may_be_a_workbook(
         assert found is not None and found.is_error is is_error
     page = verdict(promise("CSV", None), TABLE_PAGE, 900, last=None, sent_as=sent_as, url=url)
     assert page is not None and page.is_error
+
+
+DECLARED = '<?xml version="1.0"?>'
+
+
+@pytest.mark.parametrize("format_", ["HTML", "API", "WMS", "", "CSV"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<!DOCTYPE html><html><title>Data</title></html>", True),
+        (f"{DECLARED}<html xmlns='http://www.w3.org/1999/xhtml'></html>", True),
+        ("<div class=a>Data</div>", True),
+        (f"{DECLARED}<WMS_Capabilities version='1.3.0'/>", True),
+        ("<WMT_MS_Capabilities version='1.1.1'></WMT_MS_Capabilities>", True),
+        (f"{DECLARED}<wfs:WFS_Capabilities xmlns:wfs='x'>", True),
+        (f"{DECLARED}<csw:Capabilities xmlns:csw='x'>", True),
+        (f"{DECLARED}<Capabilities xmlns='http://www.opengis.net/wmts/1.0'>", True),
+        (f"{DECLARED}<definitions xmlns='http://schemas.xmlsoap.org/wsdl/'>", True),
+        (f"{DECLARED}<edmx:Edmx Version='4.0' xmlns:edmx='x'>", True),
+        (f"{DECLARED}<service xml:base='x' xmlns='http://www.w3.org/2007/app'>", True),
+        (f"{DECLARED}<application xmlns='http://wadl.dev.java.net/2009/02'>", True),
+        (f"{DECLARED}<OAI-PMH xmlns='x'><Identify><repositoryName>", True),
+        (f"{DECLARED}<TileMapService version='1.0.0'>", True),
+        ('{"openapi": "3.0.1", "info": {}}', True),
+        ('{"swagger":"2.0"}', True),
+        ('{"currentVersion": 10.91, "layers": []}', True),
+        ('{"title": "a", "links": [{"rel":"service-desc","href":"x"}]}', True),
+        ('{"@odata.context":"https://x.org/$metadata","value":[]}', True),
+        ('{"tilejson": "3.0.0", "tiles": []}', True),
+        # Data
+        ("id,name\n1,Ada\n", False),
+        ('{"@odata.context":"https://x.org/$metadata#Products","value":[]}', False),
+        ('{"type": "FeatureCollection", "links": [{"rel":"next"}]}', False),
+        ('{"name": "a", "currentVersion": "1.2.0"}', False),
+        ('{"currentVersion": 3, "rows": []}', False),
+        (f"{DECLARED}<wfs:FeatureCollection xmlns:wfs='x'>", False),
+        (f"{DECLARED}<OAI-PMH xmlns='x'><ListRecords><record>", False),
+        (
+            f"{DECLARED}<feed xmlns='http://www.w3.org/2005/Atom' xmlns:app='http://www.w3.org/2007/app'>",
+            False,
+        ),
+        (f"{DECLARED}<capabilities><row/></capabilities>", False),
+        ("<table><tr><td>1</td></tr></table>", False),
+        ("A text about html and Capabilities.", False),
+        ("%PDF-1.7", False),
+    ],
+)
+def test_pages_and_descriptions_of_services(format_: str, text: str, expected: bool) -> None:
+    """Under the format of a file, these are data, or an error."""
+    found = is_no_evidence(promise(format_, None), text.encode(), sent_as=None, url="http://x.org/")
+    assert found is (expected and format_ != "CSV")
+
+
+@pytest.mark.parametrize(
+    ("format_", "text", "sent_as", "url"),
+    [
+        ("Markdown", "<h1>Data</h1>", None, "http://x.org/README.md"),
+        ("", "<html><table><tr>", "application/vnd.ms-excel", "http://x.org/"),
+        ("", "<html><table><tr>", "text/html", "http://x.org/a.xls"),
+    ],
+)
+def test_texts_and_workbooks_with_tags_are_no_pages(
+    format_: str, text: str, sent_as: str | None, url: str
+) -> None:
+    assert not is_no_evidence(promise(format_, None), text.encode(), sent_as=sent_as, url=url)
 
 
 def test_a_page_is_an_error_under_a_media_type_without_a_format() -> None:

@@ -48,6 +48,7 @@ FAILING = {"failures": 2, "failing_since": (NOW - DAY).replace(tzinfo=None)}
             FOUND | {"changed_at": AFTER, "undetermined": None},
         ),
         (Outcome.API, {}, FOUND | {"hashed_at": AFTER, "undetermined": "api"}),
+        (Outcome.PAGE, {}, FOUND | {"hashed_at": AFTER, "undetermined": "page"}),
         (Outcome.UNCONFIRMED, {}, FOUND | {"hashed_at": BEFORE}),
         (Outcome.UNCONFIRMED, {"counts_as_failure": True}, {"failures": 3}),
         (Outcome.CANNOT_TELL, {}, FAILING | {"hashed_at": BEFORE, "undetermined": "blocked"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -152,6 +153,43 @@ def test_a_file_that_comes_as_another_kind_is_an_update() -> None:
             (outcome,) = run(number * 30 * DAY).counts.resources()
             found[body] = outcome, model.Session.get(DatasetFreshness, dataset["id"]).status
     assert found == nights
+
+
+@pytest.mark.parametrize(
+    ("policy", "outcomes", "status", "undetermined"),
+    [
+        ("hdx", ("first hash", "hash"), "fresh", None),
+        ("learned", ("page", "page"), "unavailable", "page"),
+    ],
+)
+def test_a_page_that_changes_is_new_data_for_hdx_alone(
+    app: Any,
+    ckan_config: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    policy: str,
+    outcomes: tuple[str, ...],
+    status: str,
+    undetermined: str | None,
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.policy", policy)
+    with FileServer() as server:
+        resources = [{"url": f"{server.url}/page", "format": "HTML"}]
+        dataset = factories.Dataset(
+            resources=resources, extras=[{"key": "frequency", "value": "7"}]
+        )
+        for number, outcome in enumerate(outcomes, 1):
+            headers = {
+                "Last-Modified": format_datetime(START + number * 30 * DAY - DAY, usegmt=True)
+            }
+            body = b"<!DOCTYPE html><html><title>News %d</title></html>" % number
+            server.files["/page"] = Answer(200, body, headers if policy == "learned" else {})
+            (found,) = run(number * 30 * DAY).counts.resources()
+            assert found == outcome
+    extras = stored(dataset)
+    assert extras["freshness"] == status
+    assert extras.get("freshness_undetermined") == undetermined
+    page = app.get(f"/dataset/{dataset['name']}/freshness", status=200)
+    assert ("updates of the data can&#39;t be detected" in page.body) is (policy == "learned")
 
 
 @pytest.mark.parametrize("policy", ["hdx", "learned"])

@@ -94,6 +94,12 @@ def edit(act: Act, dataset: Dataset, now: datetime, **changes: Any) -> Dataset:
         ([Outcome.CANNOT_TELL, Outcome.API], "api"),
         ([Outcome.SAME_HASH, Outcome.CANNOT_TELL], "blocked"),
         ([Outcome.SAME_HASH, Outcome.ERROR], None),
+        ([Outcome.PAGE, Outcome.PAGE], "page"),
+        ([Outcome.PAGE, Outcome.API], "api"),
+        ([Outcome.PAGE, Outcome.CANNOT_TELL], "blocked"),
+        # Many datasets have a page beside their data.
+        ([Outcome.PAGE, Outcome.SAME_HASH], None),
+        ([Outcome.PAGE], None),
     ],
 )
 def test_what_cannot_be_determined_is_told_where_it_matters(
@@ -160,6 +166,7 @@ def test_dates_that_lie_are_withdrawn(act: Act) -> None:
         (Outcome.API, None, True),
         # The file of the URL before
         (Outcome.REPEAT_HASH, None, False),
+        (Outcome.PAGE, None, False),
         (Outcome.FIRST_HASH, "an HTML page", False),
         (Outcome.ERROR, None, False),
         (Outcome.CANNOT_TELL, None, False),
@@ -188,21 +195,22 @@ def test_another_url_is_news_once_a_file_was_found_there(
     conclusions.write([result], "run", later, later)
     with freeze_time(later):
         shown = act("freshness_show", id=dataset["id"])
-        assert shown["status"] == ("fresh" if is_news else "overdue")
+        assert (shown["status"] == "fresh") is is_news
         assert shown["evidence"] == ("url" if is_news else "created")
         changed = [one["evidence"] for one in shown["data_changes"]]
         assert changed == (["url"] if is_news else [])
 
 
-def test_live_data_are_never_called_late(act: Act) -> None:
+@pytest.mark.parametrize("outcome", [Outcome.API, Outcome.PAGE])
+def test_data_behind_pages_and_interfaces_are_never_called_late(act: Act, outcome: Outcome) -> None:
     dataset = new(act, "http://x.org/live", "http://x.org/also")
-    check(dataset, LATE, Outcome.API, Outcome.FIRST_HASH)
+    check(dataset, LATE, outcome, Outcome.FIRST_HASH)
     with freeze_time(LATE):
         assert act("freshness_show", id=dataset["id"])["status"] == "overdue"
-    check(dataset, LATE, Outcome.API, Outcome.API)
+    check(dataset, LATE, outcome, outcome)
     with freeze_time(LATE + timedelta(days=400)):
         shown = act("freshness_show", id=dataset["id"])
-        assert (shown["status"], shown["undetermined"]) == ("unavailable", "api")
+        assert (shown["status"], shown["undetermined"]) == ("unavailable", outcome.value)
         act("freshness_confirm", id=dataset["id"])
         assert act("freshness_show", id=dataset["id"])["status"] == "fresh"
 
