@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -72,12 +73,12 @@ class Site:
         """
         now = datetime.now(timezone.utc).replace(tzinfo=None)
         values |= {"datasets": datasets, "resources": resources, "now": now}
-        execute(_PACKAGES, **values)
-        execute(_RESOURCES.format(url=url), **values)
-        ids = execute("SELECT id FROM package WHERE type = 'dataset'")
-        for start in range(0, len(ids), 1000):
-            write_extras(dict.fromkeys(ids[start : start + 1000], extras), list(extras))
-        model.Session.commit()
+        with without_indexes("package", "package_extra", "resource"):
+            execute(_PACKAGES, **values)
+            execute(_RESOURCES.format(url=url), **values)
+            ids = execute("SELECT id FROM package WHERE type = 'dataset'")
+            write_extras(dict.fromkeys(ids, extras), list(extras))
+            model.Session.commit()
         settle()
 
 
@@ -89,6 +90,20 @@ def execute(statement: str, **values: Any) -> Sequence[Any]:
     return rows
 
 
+@contextlib.contextmanager
+def without_indexes(*tables: str) -> Iterator[None]:
+    """Drop the indexes of tables that are no constraints, and create them anew at the end.
+
+    So a million rows are written in a fraction of the time.
+    """
+    found = execute(_INDEXES, tables=list(tables))
+    for index in found:
+        execute(f"DROP INDEX {index['name']}")
+    yield
+    for index in found:
+        execute(index["definition"])
+
+
 def settle() -> None:
     """Have PostgreSQL tidy up now, so that it does not do so during a measurement."""
     model.Session.remove()
@@ -97,6 +112,11 @@ def settle() -> None:
         session.execute(sa.text("CHECKPOINT"))
 
 
+_INDEXES = """
+SELECT json_build_object('name', CAST(CAST(i.indexrelid AS regclass) AS text),
+    'definition', pg_get_indexdef(i.indexrelid))
+FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid
+WHERE t.relname = ANY(:tables) AND NOT i.indisunique"""
 _PACKAGES = """
 INSERT INTO package (id, name, title, notes, url, license_id, type, state, private, owner_org,
     metadata_created, metadata_modified)
