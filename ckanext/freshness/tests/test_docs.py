@@ -9,7 +9,6 @@ import shlex
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -109,16 +108,6 @@ def test_the_example_configurations_are_allowed() -> None:
 
 
 # Commands
-
-
-def subcommands(group: click.Group, path: str) -> Iterator[str]:
-    for name, command in group.commands.items():
-        yield f"{path} {name}"
-        if isinstance(command, click.Group):
-            yield from subcommands(command, f"{path} {name}")
-
-
-OURS = [*subcommands(freshness, "ckan freshness"), *subcommands(iati, "ckan iati")]
 
 
 def example_lines() -> list[tuple[str, str]]:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from email.message import Message
 from email.parser import Parser
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("ckanext/freshness/", "ckanext/freshness_iati/")
@@ -95,20 +91,6 @@ def test_the_wheel_has_every_file_that_a_site_needs(names: set[str]) -> None:
     assert not [name for name in names if name.startswith(tests) or name.endswith(sources)]
     allowed = (*PACKAGES, "ckanext_freshness-", "ckanext/__init__.py")
     assert not [name for name in names if not name.startswith(allowed) or name.endswith(".pyc")]
-
-
-def requirements(lines: list[str], seen: set[str]) -> Iterator[str]:
-    """Yield the names of all distributions that these lines require, and those require in turn."""
-    for one in map(Requirement, lines):
-        name = re.sub(r"[-_.]+", "-", one.name).lower()
-        if name in seen or (one.marker and not one.marker.evaluate({"extra": ""})):
-            continue
-        seen.add(name)
-        try:
-            yield from requirements(distribution(name).requires or [], seen)
-        except PackageNotFoundError:
-            continue
-        yield name
 
 
 def test_the_plugins_load_from_the_wheel(wheel: Path, tmp_path: Path) -> None:

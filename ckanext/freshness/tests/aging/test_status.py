@@ -23,8 +23,6 @@ HDX = Thresholds()
 MODIFIED = datetime(2024, 2, 28, 13, 37, 42, 123456, tzinfo=timezone.utc)
 NOW = datetime(2025, 1, 1, tzinfo=timezone.utc)
 SECOND = timedelta(seconds=1)
-DAY = timedelta(days=1)
-
 AGES = (30, 44, 60)
 """In days, at which monthly data become due, overdue and delinquent."""
 STEPS = (

@@ -204,6 +204,3 @@ DIFFERENCES: dict[str, tuple[Shape, Shape, dict[str, Any] | None]] = {
 def test_differences(name: str) -> None:
     before, after, expected = DIFFERENCES[name]
     assert difference(before, after) == expected
-
-
-names = st.lists(st.text("abcd", max_size=2), unique=True, max_size=6)

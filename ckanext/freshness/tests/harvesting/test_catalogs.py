@@ -77,18 +77,3 @@ def test_catalogs_become_packages_of_their_own_type(app: Any, fdp: FdpServer) ->
     assert (job.errors, job.stats["deleted"]) == ([], 2)
     assert set(catalogs(harvest)) == {fdp.iri_of(first)}
     assert fdp.iri_of(dataset) in harvest.datasets()
-
-
-@pytest.fixture
-def catalog_schema(
-    ckan_config: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    """Give the site a schema for catalogs."""
-    plugins = ckan_config["ckan.plugins"]
-    names = plugins if isinstance(plugins, list) else plugins.split()
-    # CKAN 2.11 sends subfields to Solr as they are, and Solr takes them for nested documents.
-    more = ["scheming_datasets", "scheming_nerf_index"]
-    monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, *more]))
-    schema = "ckanext.freshness.tests.harvesting:catalog_schema.json"
-    monkeypatch.setitem(ckan_config, "scheming.dataset_schemas", schema)
-    request.getfixturevalue("clean_site")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -27,7 +26,6 @@ from ckanext.freshness.model import Copy
 from ckanext.freshness.reporting import labels
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
-from ckanext.freshness.tests.servers.file_host import FileHost
 from ckanext.freshness.web.errors import FailureReason
 
 pytestmark = pytest.mark.usefixtures("impatient_checks")
@@ -284,12 +282,6 @@ def test_what_else_people_should_know_of_a_link_that_works(
     assert note not in card and lie not in card
 
 
-@pytest.fixture
-def host() -> Iterator[FileHost]:
-    with FileHost(now=NOW) as server:
-        yield server
-
-
 @pytest.mark.parametrize(
     ("check", "sentence"),
     [
@@ -321,7 +313,3 @@ def test_files_that_say_little(
 def test_each_outcome_and_failure_has_its_sentence() -> None:
     assert all(labels.label("outcome", outcome.value).endswith(".") for outcome in Outcome)
     assert {one.value for one in FailureReason} <= labels.REASONS.keys()
-
-
-def buttons(page: BeautifulSoup, name: str) -> list[Any]:
-    return page.select(f"form[method=post][action='{page_of(name)}/check']")

@@ -18,7 +18,6 @@ from urllib.parse import quote, unquote
 from ckanext.freshness.tests.servers.turtle import (
     FIELDS,
     SEPARATOR,
-    Iri,
     Literal,
     Node,
     Value,
@@ -356,11 +355,6 @@ def key_of(target: str) -> tuple[str, str]:
     """Path and query of a target, percent-decoded each for itself, so that `%3F` is no `?`."""
     path, _, query = target.partition("?")
     return unquote(path), unquote(query)
-
-
-def numbered(count: int, pattern: str = "https://example.org/related/{}") -> list[Iri]:
-    """So many IRIs, for records of many triples: `add_dataset(c, relation=numbered(10_000))`."""
-    return [Iri(pattern.format(n)) for n in range(1, count + 1)]
 
 
 def _plain_distribution(number: int) -> dict[str, Value]:

@@ -68,13 +68,6 @@ def edit_of(change: FreshnessTransition) -> tuple[Any, ...]:
     return change.to_status, change.action, change.change, change.resource_name
 
 
-def resource(dataset: Dataset, number: int = 0, **changes: Any) -> Dataset:
-    """A dataset with one resource changed."""
-    resources = [dict(one) for one in dataset["resources"]]
-    resources[number] |= changes
-    return {**dataset, "resources": resources}
-
-
 def a_file() -> FileStorage:
     return FileStorage(io.BytesIO(b"a,b\n1,2\n"), filename="data.csv")
 

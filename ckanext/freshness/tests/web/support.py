@@ -142,15 +142,6 @@ class Pieces:
         self.restarts += 1
 
 
-async def last(client: Client, url: str) -> Answer:
-    """Fetch a URL as the last one of its host for now."""
-    request = client.begin(Request(url))
-    request.last = True
-    answer = await client.attempt(request)
-    assert answer is not None
-    return answer
-
-
 @contextmanager
 def deaf_port() -> Iterator[int]:
     """A port whose queue of connections is full, so that the next one gets no answer."""

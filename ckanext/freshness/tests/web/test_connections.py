@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import socket
 import struct
 from collections.abc import Sequence
@@ -21,11 +20,6 @@ from ckanext.freshness.web.hosts import Hosts
 
 OK = b"HTTP/1.1 200 OK\r\n"
 GOOD = OK + b"Content-Length: 4\r\n\r\ngood"
-PACKED = gzip.compress(b"".join(b"%d,%d\n" % (n, n * n) for n in range(2_000)))
-
-
-def chunk(data: bytes) -> bytes:
-    return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 def saying(*parts: bytes | float, end: str = "close") -> Speak:

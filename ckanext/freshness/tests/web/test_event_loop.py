@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import closing
 from itertools import chain
-from typing import Any
 
 import pytest
 
@@ -18,10 +17,6 @@ async def _count(tell: Callable[[int], None], up_to: int) -> None:
     for number in range(up_to):
         tell(number)
         await asyncio.sleep(0)
-
-
-def counting(up_to: int) -> Callable[[Callable[[int], None]], Coroutine[Any, Any, None]]:
-    return lambda tell: _count(tell, up_to)
 
 
 def test_what_came_is_not_held_back() -> None:

@@ -51,10 +51,6 @@ def make_world() -> dict[str, Any]:
     return {"sysadmin": sysadmin, "source": site.source_id}
 
 
-def rows(page: Any) -> list[str]:
-    return [text(row) for row in page.select("section[aria-labelledby$=failing] li")]
-
-
 def test_what_everybody_sees(world: Any, read: Read, get: Get) -> None:
     page = read("/iati")
     cards = words(page, ".fr-cards")

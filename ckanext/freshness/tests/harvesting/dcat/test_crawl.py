@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from rdflib import DCTERMS, RDF, Literal, URIRef
@@ -11,9 +11,7 @@ from rdflib import DCTERMS, RDF, Literal, URIRef
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, unchanged
-from ckanext.freshness.tests.harvesting.fdp.test_faults import GONE, HTML, REFUSED, ROWS
-from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.base import Answer, Request
+from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.catalogue import DCAT, MEDIA_TYPES, CatalogueServer, Entry
 
 NEW, CHANGED, DELETED = RecordClass.NEW, RecordClass.CHANGED, RecordClass.DELETED
@@ -52,24 +50,6 @@ def test_a_catalogue_is_read_changed_and_left(
     # Its own URL answers 404 and was never read: it cannot tell.
     assert site.job(NOW + DAY).of(DELETED) == {server.iri(gone.key)}
     assert site.ids() == {url: id_ for url, id_ in ids.items() if url != server.iri(gone.key)}
-
-
-CATALOG_ONLY = b"<http://x/> a <http://www.w3.org/ns/dcat#Catalog> ."
-PAGES = (1, 2, 3, 4)
-FAULTS: dict[str, Callable[[], faults.Fault]] = {
-    **{row.name: row.fault for row in (*ROWS, HTML, *REFUSED, *GONE)},
-    "a login page": lambda: faults.Redirect("/login"),
-    "no datasets": lambda: faults.Body(CATALOG_ONLY),
-    "the first page": lambda: faults.Another(target="/catalog"),
-    "the second page": lambda: faults.Another(target="/catalog?page=2"),
-    "another charset": lambda: faults.Body("<http://x/\xf6> a <".encode("utf-16")),
-}
-INSTEAD = {"the first page": 1, "the second page": 2}
-"""Pages that come in place of a later one."""
-
-
-def _asks_for(target: str) -> Callable[[Request], bool]:
-    return lambda request: request.target == target
 
 
 def test_a_distribution_that_is_only_named_keeps_its_resource(

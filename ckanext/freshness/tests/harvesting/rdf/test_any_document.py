@@ -58,10 +58,6 @@ def rdf_xml(text: str, prolog: str = "") -> bytes:
     return f"{prolog}<rdf:RDF {namespace}>{about}</rdf:RDF>".encode()
 
 
-def prefixes(count: int) -> bytes:
-    return b"".join(b"@prefix n%d: <http://n/%d> .\n" % (n, n) for n in range(count)) + GOOD
-
-
 ODD: dict[str, tuple[str, bytes]] = {
     "JSON nested in nodes": (JSON_LD, b'{"http://p/":' * 3000 + b"1" + b"}" * 3000),
     "JSON nested in arrays": (JSON_LD, b"[" * 100_000 + b"]" * 100_000),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -51,23 +52,6 @@ TYPED = (
 """Parts of predicates by which a server describes itself, or says where records are."""
 
 
-def contents(name: str, *, recording: Any = None) -> tuple[dict[str, Any], str]:
-    """Return the records of a recorded server by their URLs, and what the job tells besides."""
-    with ReplayServer(recording or RECORDINGS[name]) as server:
-        site = Site(server, url=f"{server.url}/", config=catalogs_too)
-        job = site.job()
-        found = {url: package.content for url, package in site.packages.items()}
-        said = json.dumps([found, job.errors, job.warnings], ensure_ascii=False)
-        here: dict[str, Any] = json.loads(json.dumps(found).replace(server.url, BASE))
-        return here, said
-
-
-@pytest.mark.parametrize("name", ["recording", "edited", "rich"])
-def test_pages_say_what_the_records_own_documents_say(name: str) -> None:
-    by_pages, by_documents = (contents(name)[0] for pages in (True, False))
-    assert by_pages == by_documents
-
-
 class Marks:
     """Puts a text of its own in the place of each value of a recording, so that each can be found again.
 
@@ -107,6 +91,17 @@ class Marks:
         """Return the ways to values that a text does not have, and to none that it has."""
         found = {way for mark, way in self.ways.items() if mark in said}
         return {*self.ways.values()} - found
+
+
+@cache
+def harvested(name: str) -> tuple[Marks, str]:
+    """Return a recording with its marks, and the records of its server with what the job tells besides."""
+    marks = Marks(name)
+    with ReplayServer(marks.recording) as server:
+        site = Site(server, url=f"{server.url}/", config=catalogs_too)
+        job = site.job()
+        found = {url: package.content for url, package in site.packages.items()}
+        return marks, json.dumps([found, job.errors, job.warnings], ensure_ascii=False)
 
 
 def _local(iri: Node) -> str:
@@ -233,8 +228,7 @@ ONE_OF_SEVERAL = (
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_each_value_is_in_a_record_or_has_a_reason(name: str) -> None:
-    marks = Marks(name)
-    _, said = contents(name, recording=marks.recording)
+    marks, said = harvested(name)
     alone = RDFParser(profiles=["euro_dcat_ap_3"])
     alone.g = marks.graph
     now, by_dcat_alone = marks.lost(said), marks.lost(json.dumps(list(alone.datasets())))
@@ -248,6 +242,6 @@ def test_each_value_is_in_a_record_or_has_a_reason(name: str) -> None:
 def test_each_reason_is_needed() -> None:
     needed = set[str]()
     for name in RECORDINGS:
-        marks = Marks(name)
-        needed |= marks.lost(contents(name, recording=marks.recording)[1])
+        marks, said = harvested(name)
+        needed |= marks.lost(said)
     assert LOST.keys() - needed == set()
