@@ -282,7 +282,7 @@ def test_a_confirmation_is_no_change(get: Get, world: World) -> None:
         call_action("freshness_confirm", root, id="camps", withdraw=True)
 
 
-def test_the_dashboard_says_which_links_are_not_checked(get: Get, monkeypatch: Any) -> None:
+def test_the_dashboard_says_which_links_are_not_checked(get: Get) -> None:
     def card() -> str:
         (found,) = page_of(get("/freshness")).select('a.fr-card[href*="broken"]')
         return text_of(found.small)
