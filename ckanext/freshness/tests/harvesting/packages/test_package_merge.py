@@ -11,7 +11,7 @@ import pytest
 from ckanext.freshness.harvesting.packages import merge as package_merge
 from ckanext.freshness.harvesting.rdf.source_type import OWNED_KEYS
 from ckanext.freshness.harvesting.record import RESOURCE_KEYS, LaidOutRecord
-from ckanext.freshness.tests.harvesting.rdf.test_nothing_lost import contents
+from ckanext.freshness.tests.harvesting.rdf.test_nothing_lost import harvested
 
 merge = functools.partial(package_merge.merge, owned=OWNED_KEYS)
 
@@ -168,7 +168,7 @@ def test_the_arguments_are_left_alone() -> None:
 
 def test_the_harvester_owns_what_it_can_write() -> None:
     for name in ("rich", "types"):
-        resources = [one for record in contents(name)[0].values() for one in record["resources"]]
+        resources = [one for record in harvested(name)[1].values() for one in record["resources"]]
         assert {key for resource in resources for key in resource} <= RESOURCE_KEYS
     assert not {"author", "maintainer", "guid", "name", "id", "review_date"} & OWNED_KEYS
 

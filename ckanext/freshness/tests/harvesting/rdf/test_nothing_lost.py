@@ -94,14 +94,15 @@ class Marks:
 
 
 @cache
-def harvested(name: str) -> tuple[Marks, str]:
-    """Return a recording with its marks, and the records of its server with what the job tells besides."""
+def harvested(name: str) -> tuple[Marks, dict[str, Any], str]:
+    """Return a recording with its marks, its records by URL, and their text with what the job tells besides."""
     marks = Marks(name)
     with ReplayServer(marks.recording) as server:
         site = Site(server, url=f"{server.url}/", config=catalogs_too)
         job = site.job()
         found = {url: package.content for url, package in site.packages.items()}
-        return marks, json.dumps([found, job.errors, job.warnings], ensure_ascii=False)
+        said = json.dumps([found, job.errors, job.warnings], ensure_ascii=False)
+        return marks, found, said
 
 
 def _local(iri: Node) -> str:
@@ -228,7 +229,7 @@ ONE_OF_SEVERAL = (
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_each_value_is_in_a_record_or_has_a_reason(name: str) -> None:
-    marks, said = harvested(name)
+    marks, _, said = harvested(name)
     alone = RDFParser(profiles=["euro_dcat_ap_3"])
     alone.g = marks.graph
     now, by_dcat_alone = marks.lost(said), marks.lost(json.dumps(list(alone.datasets())))
@@ -242,6 +243,6 @@ def test_each_value_is_in_a_record_or_has_a_reason(name: str) -> None:
 def test_each_reason_is_needed() -> None:
     needed = set[str]()
     for name in RECORDINGS:
-        marks, said = harvested(name)
+        marks, _, said = harvested(name)
         needed |= marks.lost(said)
     assert LOST.keys() - needed == set()
