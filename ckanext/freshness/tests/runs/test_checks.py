@@ -16,6 +16,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked_if_free
+from ckanext.freshness.ckan_adapter.packages import package_extras
 from ckanext.freshness.model import DatasetFreshness, ResourceCheck
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
@@ -79,6 +80,12 @@ def run(after: timedelta, scope: CheckScope | None = None) -> RunResult:
     refresh(START + after)
     model.Session.remove()
     return done
+
+
+def stored(dataset: dict[str, Any]) -> dict[str, str]:
+    """Return the extras in the database."""
+    model.Session.remove()
+    return package_extras(model.Package.get(dataset["id"]))
 
 
 def history(resource: dict[str, Any]) -> dict[str, Any]:
