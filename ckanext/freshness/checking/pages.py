@@ -26,9 +26,9 @@ class PageKind(Enum):
     WALL = "wall"
     """It keeps programs out, but not people."""
     LEADS_ON = "leads on"
-    """It leads browsers on, and says nothing else."""
+    """It shows nothing but runs a script of its own, or says that it leads on."""
     MAY_LEAD_ON = "may lead on"
-    """It has a script, a frame or a form that may lead to the file, but also to a search."""
+    """It has a script, a frame or a form that may lead to the file, but also to a count or a search."""
     OTHER = "other"
 
 
@@ -81,17 +81,13 @@ _LEADING_WORDS = (
 _APPLICATION = "enable javascript to run this app"
 """What applications made with React say, whose empty page comes where a file is lost."""
 
-_LEADING_SCRIPT = re.compile(
-    r"\blocation\b|document\.cookie|submit\(|click\(|window\.open\(|eval\(|atob\(|fromcharcode"
-)
-"""Names in scripts that lead on, and in those that hide it."""
 _FRAME_OR_FORM = re.compile(r"<(?:i?frame|form|object|embed)\b")
 
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{0,200})")
 _SCRIPT = re.compile(
-    r"<script\b.*?(?:</script|\Z)|\son[a-z]{1,20}\s?=\s?(?:\"[^\"]*|'[^']*|[^\s>]*)|javascript:[^\"'>]*",
-    re.DOTALL,
+    r"<script\b(?![^>]*json).*?(?:</script|\Z)|\son[a-z]{1,20}\s?=|javascript:", re.DOTALL
 )
+_EXTERNAL = re.compile(r"<script[^>]*>\s*</script")
 _WITHOUT_SCRIPT = re.compile(r"<noscript\b.*?(?:</noscript[^>]*>?|\Z)", re.DOTALL)
 """What browsers show only if they run no scripts."""
 _UNSEEN = re.compile(
@@ -124,16 +120,14 @@ def kind_of_page(page: bytes, size: int, *, is_data_promised: bool) -> PageKind:
         return PageKind.WALL
     if not is_data_promised:
         return PageKind.OTHER
-    scripts = _SCRIPT.findall(run)
-    leads = any(_LEADING_SCRIPT.search(script) for script in scripts)
-    if leads and not text:
+    scripts = [one for one in _SCRIPT.findall(run) if not _has(_WALL_SCRIPTS, one)]
+    if not text and not all(map(_EXTERNAL.fullmatch, scripts)):
         return PageKind.LEADS_ON
     if not is_short:
         return PageKind.OTHER
     if _has(_LEADING_WORDS, words.replace(_APPLICATION, "")):
         return PageKind.LEADS_ON
-    may_lead = leads or _FRAME_OR_FORM.search(run) or (scripts and not text)
-    return PageKind.MAY_LEAD_ON if may_lead else PageKind.OTHER
+    return PageKind.MAY_LEAD_ON if scripts or _FRAME_OR_FORM.search(run) else PageKind.OTHER
 
 
 def _has(words: tuple[str, ...], text: str) -> bool:

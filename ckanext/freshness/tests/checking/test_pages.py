@@ -107,6 +107,8 @@ PAGES: dict[PageKind, dict[str, str]] = {
         "a form that submits itself": "<body onload='document.forms[0].submit()'><form action=/x></form>",
         "a click": "<html><a id=a href=/x></a><script>document.getElementById('a').click()</script>",
         "a window": "<script>window.open('/x')</script>",
+        "hidden in parts": "<script>new Function('loc'+'ation=1')()</script>",
+        "a page that a script writes": "<script>document.write(unescape('%3Cmeta%3E'))</script>",
         "hidden": "<script>eval(atob('bG9jYXRpb24='))</script>",
         "no script": "<noscript>Please enable JavaScript.</noscript><script src=/a.js></script>",
         "a blank": "<body>&nbsp;<script>location='/x'</script></body>",
@@ -125,6 +127,10 @@ PAGES: dict[PageKind, dict[str, str]] = {
         "a link of a script": "<p><a href='javascript:document.forms[0].submit()'>Download</a>",
         "a search for what is lost": f"{LOST}{SEARCH}",
         "analytics": f"{LOST}{ANALYTICS}",
+        "a tag manager": f"<html><head>{GTM}</head>{LOST}",
+        "a script with a text": "<html><p>Your download starts soon<script src=/a.js></script>",
+        "a frame of a script": "<p>Download<script>document.createElement('iframe')</script>",
+        "an event of a script": "<p>Download<script>a.dispatchEvent(new MouseEvent('click'))</script>",
         # Applications come where a file is lost: open-webui/open-webui#9800, betsol/spa-server#1
         "React": "<title>App</title><noscript>You need to enable JavaScript to run this app.</noscript>"
         "<div id=root></div><script src=/static/js/main.js></script>",
@@ -138,7 +144,6 @@ PAGES: dict[PageKind, dict[str, str]] = {
         "a lost file of a site with F5's script": f"<html><head>{F5}</head>{LOST}",
         "a lost file of a site with AWS' script": f"<html><head>{AWS}</head>{LOST}",
         "a lost file of a site with Radware's script": f"<html><head>{RADWARE}</head>{LOST}",
-        "a lost file of a site with a tag manager": f"<html><head>{GTM}</head>{LOST}",
         # mintlify/docs#3759
         "a long page of a lost file": f"<title>Page not found</title>{LOST}{ROOM}{SEARCH}{ANALYTICS}",
         "a long home page": f"<h1>Welcome</h1>{ROOM}{SEARCH}{GTM}<script>location.hash</script>",
