@@ -163,9 +163,14 @@ def harvest_here(source_id: str) -> str:
     job.save()
     if job.gather_finished is None:
         queue.gather_stage(harvester, job)
-    waiting = model.Session.query(HarvestObject.id).filter(
-        HarvestObject.harvest_job_id == job_id,
-        HarvestObject.state.in_(("WAITING", "FETCH", "IMPORT")),
+    waiting = (
+        model.Session.query(HarvestObject.id)
+        .filter(
+            HarvestObject.harvest_job_id == job_id,
+            HarvestObject.state.in_(("WAITING", "FETCH", "IMPORT")),
+        )
+        # Deletions come first, as in the queue.
+        .order_by(HarvestObject.extras.any(key="status", value="delete").desc())
     )
     done = set[str]()
     # An import may leave records for later.

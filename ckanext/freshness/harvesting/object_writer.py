@@ -66,8 +66,10 @@ class ObjectWriter:
         self.unchanged = 0
         self.unchanged_warnings: list[dict[str, Any]] = []
         self.new: list[str] = []
+        self._to_delete: list[str] = []
+        """Ids of the objects that delete records, in the order of writing."""
         self._to_import: list[str] = []
-        """Ids of the objects to import, in the order of writing."""
+        """The same of all others that are to be imported."""
         self._current_extras: list[tuple[str, str, str | None]] = []
         """Changes to the extras of current objects, see :func:`set_extras`."""
 
@@ -103,7 +105,8 @@ class ObjectWriter:
             "reason": str(change.reason) if kind is RecordClass.DELETED else None,
             "adopted": change.adopted.package_id if change.adopted else None,
         }
-        self._to_import.append(
+        to_do = self._to_delete if kind is RecordClass.DELETED else self._to_import
+        to_do.append(
             self._add(
                 change.guid,
                 extras,
@@ -159,12 +162,13 @@ class ObjectWriter:
     def release(self, page_size: int) -> list[str]:
         """Hand the objects to the consumers of the queue, and end the gather. Commits.
 
-        The first object of each page, its lead, waits for a consumer; the others follow it.
+        The first object of each page, its lead, waits for a consumer; the others follow it. Deletions come
+        first: a record that is made anew can have the name of the one that it replaces.
 
         :param page_size: how many records one message of the queue carries, at least 1
         :returns: the ids of the leads
         """
-        ids = self._to_import
+        ids = [*self._to_delete, *self._to_import]
         pages = [ids[start : start + page_size] for start in range(0, len(ids), page_size)]
         leads = [page[0] for page in pages]
         _insert(

@@ -22,6 +22,17 @@ Begin = Callable[[], dict[str, Any]]
 _LEGAL_NAME = re.compile("[a-z0-9_-]{2,100}")
 _RESERVED_NAMES = frozenset({"new", "edit", "search"})
 
+DELETED_AS_OF = "deleted_as_of"
+"""Harvest object extra: the ``metadata_modified`` of a package when a job deleted it."""
+
+_FREE_NAME = """
+UPDATE package p SET name = left(p.name, 91) || '-' || left(md5(p.id), 8)
+WHERE p.name = :name AND p.state = 'deleted' AND EXISTS (
+SELECT FROM harvest_object o JOIN harvest_object_extra x ON x.harvest_object_id = o.id
+WHERE o.package_id = p.id AND o.harvest_source_id = :source_id
+AND x.key = :key AND x.value::timestamp = p.metadata_modified)"""
+"""SQL: take ``:name`` from a dataset that a job of ``:source_id`` deleted and nobody has changed since."""
+
 _ORGANIZATIONS = uuid.UUID("0c2c6f0e-5b1e-4d0b-9a3e-3b8c1d6f7e21")
 """Namespace of the organization ids."""
 
@@ -102,8 +113,21 @@ def new_names(
     :param plain: the name that the record suggests. It is left out if it is taken.
     """
     names = _names(plain, url, source_id, organizations=organizations)
+    if not organizations:
+        free_name(plain, source_id)
     taken = taken_names([plain], organizations=organizations)
     return [name for name in names if name not in taken]
+
+
+def free_name(name: str | None, source_id: str) -> None:
+    """Take a name from a dataset that a source has deleted, so that another one can have it. Commits.
+
+    CKAN's deleted datasets keep their names. One that an editor has deleted or restored is not touched. If its
+    record comes back, the dataset has its name with a suffix.
+    """
+    values = {"name": name, "source_id": source_id, "key": DELETED_AS_OF}
+    model.Session.execute(sa.text(_FREE_NAME), values)
+    model.Session.commit()
 
 
 def _names(
@@ -131,6 +155,8 @@ def followed_name(
     wanted = _names(own_name(source_name), url, source_id, organizations=organizations)
     if now in wanted:
         return now
+    if not organizations:
+        free_name(wanted[0], source_id)
     taken = taken_names(wanted, organizations=organizations)
     if wanted[0] in taken and re.fullmatch(re.escape(wanted[0]) + _SUFFIX_OF_HARVEST, now):
         return now

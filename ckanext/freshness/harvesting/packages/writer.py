@@ -277,6 +277,9 @@ class PackageWriter:
         ):
             model.Session.commit()
             return []
+        set_extras(
+            [(pending.id, ckan_actions.DELETED_AS_OF, package.metadata_modified.isoformat())]
+        )
         tk.get_action("package_delete")(self._context(), {"id": package.id})
         return []
 
