@@ -43,6 +43,10 @@ class MessageCode(enum.Enum):
     NO_DATASET = N_("Its metadata file describes no dataset.")
     NO_CATALOG = N_("Its metadata file describes no catalog.")
     NO_SOURCE = N_("This web address belongs to no FAIR Data Point and no catalog.")
+    NO_PORTAL = N_(
+        "No CKAN portal answers at this web address. Enter that of its home page, without a language or a page "
+        "such as /en or /dataset/name."
+    )
     REFUSED_BY_CKAN = N_("This portal does not accept the dataset: {why}")
     UNEXPECTED = N_("An unexpected error of this portal. Tell its operator.")
     CONFIGURATION = N_("The configuration of the source has a mistake.")
@@ -112,6 +116,11 @@ class MessageCode(enum.Enum):
         "this does not end, ask the publisher to let that address answer, or to remove it from the list.",
         "{count} datasets are no longer listed, but stay: {container} may list them and could not be read. If "
         "this does not end, ask the publisher to let that address answer, or to remove it from the list.",
+    )
+
+    CATALOG_GONE = N_(
+        "The source lists the catalog {catalog}, which has said since {date} that it is gone. Nothing waits "
+        "for it any more. Ask the publisher to let it answer, or to remove it from the list."
     )
 
     # Why a record is deleted or kept

@@ -15,7 +15,7 @@ from functools import partial
 from ...web.urls import display_url
 from ..messages import Message, about
 from ..rdf.mapping import Mapper
-from ..rdf.reader import DocumentReader
+from ..rdf.reader import DocumentReader, GoneLists
 from ..record import Containers, KnownRecord, ReadOutcome, SeenRecord, Sighting, Sink
 from ..source_type import CrawlEnd, CrawlInput, ask_left_out
 from ..strategy import LEFT_OUT_AFTER, must_ask
@@ -49,7 +49,8 @@ class CatalogueCrawl:
         self._end = CrawlEnd(Containers(root=source.url, has_own_documents=False))
         self._containers = self._end.containers
         self._found = FoundDatasets(reader, mapper, known, source.config.max_records)
-        self._lists = CatalogueLists(reader, self._end, known, self._found)
+        gone = GoneLists(reader.memory, given.now)
+        self._lists = CatalogueLists(reader, self._end, known, self._found, gone)
         self._missing_since: dict[str, str] = reader.memory.recall(MISSING, MISSING) or {}
         """By guid of a record that the last job missed: when a job first missed it."""
 

@@ -11,6 +11,7 @@ from ..rdf.reader import (
     MOST_PAGES,
     DocumentReader,
     FetchedDocument,
+    GoneLists,
     ListReading,
     mark_lists,
     understood,
@@ -38,6 +39,7 @@ class CatalogueLists:
     """The current records of the source."""
     found: FoundDatasets
     """Gets the datasets of the lists."""
+    gone: GoneLists
     facts: dict[str, ListFacts] = field(default_factory=dict)
     """By URL of each list that was read."""
     _elsewhere: set[str] = field(default_factory=set)
@@ -48,7 +50,7 @@ class CatalogueLists:
     @property
     def met(self) -> set[str]:
         """All catalogs that were requested."""
-        return {*self.facts, *self.end.containers.unreadable}
+        return {*self.facts, *self.end.containers.unreadable, *self.gone.urls}
 
     async def read(self) -> None:
         """Read all lists.
@@ -66,6 +68,9 @@ class CatalogueLists:
                         below |= await self._read_pages(url, 1)
             except UnreadableDocument as failure:
                 del self.facts[url]
+                is_root = url == self.end.containers.root
+                if not is_root and self.gone.take(url, failure.outcome):
+                    continue
                 self.end.mark_unreadable(url, failure.reason, reported=failure.reported)
                 continue
             new = below - self.met - set(waiting)
@@ -158,3 +163,4 @@ class CatalogueLists:
             if url in self.facts:
                 self.facts[url].unusable += 1
         mark_lists(memory, self.end, self.facts, is_missing=is_missing)
+        self.gone.mark(self.end, self.known)

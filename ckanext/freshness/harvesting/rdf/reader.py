@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
@@ -19,11 +20,14 @@ from requests.utils import parse_header_links
 from sqlalchemy.exc import SQLAlchemyError
 from typing_extensions import Self
 
+from ...dates import utc_words
 from ...web.exchange import Answer
 from ...web.urls import display_url, parse_url
 from ..listings import ListFacts, PagedList, doubt
-from ..record import ReadOutcome
+from ..messages import HarvestMessage, MessageCode
+from ..record import CurrentRecords, ReadOutcome
 from ..source_client import SourceClient, SourceReader, UnreadableDocument, unexpected
+from ..strategy import WITHDRAWN_AFTER
 from . import parsing as rdf
 from .parsing import LDP, DocumentError, RdfParser
 
@@ -458,6 +462,54 @@ def mark_lists(
             end.mark_unproved(url, reason)
         elif one.is_lost and is_missing:
             end.mark_without_list(url)
+
+
+class GoneLists:
+    """Catalogs that the source lists and that answer 404 or 410, with since when.
+
+    After a day they prevent nothing any more, and editors decide about their records.
+    """
+
+    KEY = "gone since"
+    """The key in the source's memory: times by URL."""
+
+    def __init__(self, memory: SourceMemory, now: datetime) -> None:
+        """
+        :param now: when the job began.
+        """
+        self._memory = memory
+        self._now = now
+        self._before: dict[str, str] = memory.recall(self.KEY, self.KEY) or {}
+        self._since: dict[str, str] = {}
+        self.urls: set[str] = set()
+        """Those that all jobs of a day have found gone."""
+
+    def take(self, url: str, outcome: ReadOutcome) -> bool:
+        """Note a catalog that could not be read, and return whether all jobs of a day have found it gone.
+
+        Another failure neither ends these hours nor begins them.
+        """
+        is_gone = outcome is ReadOutcome.GONE
+        since = self._before.get(url, self._now.isoformat() if is_gone else None)
+        if since is None:
+            return False
+        self._since[url] = since
+        if is_gone and self._now - datetime.fromisoformat(since) >= WITHDRAWN_AFTER:
+            self.urls.add(url)
+        return url in self.urls
+
+    def mark(self, end: CrawlEnd, known: CurrentRecords) -> None:
+        """Let editors decide about the current records of these catalogs, and tell people of each."""
+        if end.has_answered and (self._since or self._before):
+            self._memory.remember(self.KEY, self.KEY, self._since)
+        catalogs = {record.catalog_url or record.url for record in known}
+        for url in sorted(self.urls):
+            date = utc_words(datetime.fromisoformat(self._since[url]))
+            shown = display_url(url)
+            reason = HarvestMessage(MessageCode.CATALOG_GONE, {"catalog": shown, "date": date})
+            end.warnings.append(reason)
+            if url in catalogs:
+                end.mark_without_list(url)
 
 
 def _plain(url: str) -> str:
