@@ -31,14 +31,10 @@ GIVE_UP_AFTER = 100
 server that went away would otherwise keep a job busy for days."""
 
 _OUTCOMES = {
-    401: ReadOutcome.FORBIDDEN,
-    403: ReadOutcome.FORBIDDEN,
-    404: ReadOutcome.GONE,
-    410: ReadOutcome.GONE,
+    **dict.fromkeys((401, 403), ReadOutcome.FORBIDDEN),
+    **dict.fromkeys((404, 410), ReadOutcome.GONE),
+    **dict.fromkeys((408, 429, 502, 503, 504), ReadOutcome.UNAVAILABLE),
 }
-
-_UNAVAILABLE = frozenset({408, 429, 502, 503, 504})
-"""Statuses of a host that is unavailable at the moment."""
 
 _ADVICE = {
     FailureReason.HOST_NOT_ALLOWED: (
@@ -225,7 +221,7 @@ class SourceReader:
         if self._in_a_row[target.host] >= GIVE_UP_AFTER:
             self._skipped[target.host] += 1
             words = "was not requested: its host was given up"
-            raise UnreadableDocument(url, words, reported=True)
+            raise UnreadableDocument(url, words, ReadOutcome.UNAVAILABLE, reported=True)
         request = Request(
             url,
             accept=accept,
@@ -244,7 +240,8 @@ class SourceReader:
             # One answer that a library cannot read costs its own document.
             log.exception("The answer of %s could not be read", display_url(url))
             raise UnreadableDocument(url, unexpected("its answer cannot be read", error)) from error
-        if answer.status in _UNAVAILABLE:
+        outcome = _OUTCOMES.get(answer.status, ReadOutcome.FAILED)
+        if outcome is ReadOutcome.UNAVAILABLE:
             self._in_a_row[target.host] += 1
         else:
             del self._in_a_row[target.host]
@@ -252,18 +249,18 @@ class SourceReader:
             return answer
         values = {"status": answer.status}
         reason = HarvestMessage(MessageCode.ANSWERED, values, _tried(answer.attempts))
-        outcome = _OUTCOMES.get(answer.status, ReadOutcome.FAILED)
         raise UnreadableDocument(
             url, reason, outcome, status=answer.status, body=answer.body or b""
         )
 
     def _unanswered(self, url: str, error: FetchError) -> UnreadableDocument:
         is_deferred = error.reason is FailureReason.HOST_DEFERRED
+        outcome = ReadOutcome.UNAVAILABLE if is_deferred else ReadOutcome.FAILED
         if is_deferred:
             self._deferred[parse_url(error.target or url).host] += 1
         tried = _tried(error.attempts)
         reason = no_answer(error, (tried and f" ({tried})") + _ADVICE.get(error.reason, ""))
-        return UnreadableDocument(url, reason, reported=is_deferred)
+        return UnreadableDocument(url, reason, outcome, reported=is_deferred)
 
 
 def _tried(attempts: int) -> str:

@@ -14,7 +14,7 @@ these have holes. The record's own URL decides, for every type of source:
   between them anything else that tells.
 - It cannot tell (another host, a page for people, an error), or was not requested: the record is gone if two
   jobs at least 20 hours apart found it left out of lists that were all proved to be read whole
-  (:mod:`.listings`).
+  (:mod:`.listings`). If its host asks for another try later (429, 503), the record is held after these hours.
 
 A record that is listed but answers 401, 403, 404 or 410 is gone if two jobs at least 24 hours apart found the
 same: proxies answer 404 for a moment while a server starts again. 404 and 403 are not the same. A record that
@@ -24,10 +24,10 @@ If more than half of a catalog's records answer 401 or 403, the server refuses e
 held after 24 hours, and none of them is deleted without an approval. Such an answer says nothing about one
 record. When the others answer again, the 24 hours of a record that is still refused begin.
 
-What is held because of the answers of a record's own URL (with itself, in turn, or as all others) is held no
-longer if this URL says that the record is gone. An approval ends with the deletion, or when a list has the
-record and nothing has refused it since it was last read. It also ends if the record's own URL answers with the
-record, and did not do so when the editor approved.
+What is held because of the answers of a record's own URL (with itself, in turn, as all others, or later) is
+held no longer if this URL says that the record is gone. An approval ends with the deletion, or when a list has
+the record and nothing has refused it since it was last read. It also ends if the record's own URL answers with
+the record, and did not do so when the editor approved.
 
 Any other failure keeps records:
 
@@ -476,7 +476,11 @@ def _decide_unlisted(
         is_sure = crawl.limits.delete_unlisted and not containers.without_list
         return AbsentRecord(known, True, reason, refusal, needs_approval=not is_sure)
     reason = HarvestMessage(MessageCode.UNLISTED)
-    is_doubtful = bool(containers.without_list)
+    is_doubtful = bool(containers.without_list) or (
+        answer is ReadOutcome.UNAVAILABLE
+        and crawl.now - (known.absent_since or crawl.now) >= LEFT_OUT_AFTER
+        and not crawl.limits.delete_unlisted
+    )
     return AbsentRecord(
         known, True, reason, refusal, needs_approval=is_doubtful, wait=LEFT_OUT_AFTER
     )
@@ -539,7 +543,8 @@ def _is_held_for_its_answer(one: AbsentRecord, containers: Containers) -> bool:
     """Return whether a record needs an approval only for what a URL answered from which jobs have read it."""
     if one.own_url is ReadOutcome.PRESENT:
         return True
-    return one.needs_approval and containers.has_own_documents and one.own_url in _REFUSED_AS
+    may_be_late = (*_REFUSED_AS, ReadOutcome.UNAVAILABLE)
+    return one.needs_approval and containers.has_own_documents and one.own_url in may_be_late
 
 
 def _is_late(refusal: Refusal, now: datetime) -> bool:

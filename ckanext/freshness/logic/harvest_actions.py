@@ -53,8 +53,8 @@ def freshness_harvest_preview_show(
         (``counts`` has all), the ``errors`` with their ``error_codes``, the ``brake`` if it would hold
         deletions, what the source lists and is ``not_harvested``, by kind, ``source_warnings``, and
         ``nothing``: why a new source has nothing to harvest. ``own_url`` of a record to be deleted is what its
-        URL answered: ``present``, ``malformed``, ``failed``, ``forbidden``, ``gone``, or null if it was not
-        asked
+        URL answered: ``present``, ``malformed``, ``failed``, ``unavailable``, ``forbidden``, ``gone``, or null
+        if it was not asked
     """
     return preview.progress(_source(data_dict).id, utc_now())
 

@@ -291,6 +291,7 @@ OWN_URL: dict[str | None, str] = {
     "present": N_("Its web address still answers."),
     "malformed": N_("Its web address answers, but not with this record."),
     "failed": N_("Its web address gives no usable answer at the moment."),
+    "unavailable": N_("Its server asks to try again later."),
     "forbidden": N_("Its web address refuses access."),
     "gone": N_("Its web address says that it is gone."),
     None: N_("We have not asked whether its web address still answers."),

@@ -39,7 +39,8 @@ READINGS = 3
 _REFUSED = frozenset({401, 403, 404, 405, 410, 501})
 """Statuses by which a portal says that it does not have, or does not allow, a search."""
 
-_API = ("/action", "/3", "/api")
+_PAGE = re.compile(r"(/api(/\d+)?(/action(/\w+)?)?|/dataset)/*$")
+"""The end of a URL that people enter for a portal: of its API, of an action, or of its list of datasets."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 Result = TypeVar("Result")
@@ -101,11 +102,9 @@ class Site:
 
 
 def site_of(source_url: str) -> Site:
-    """Return the CKAN that a source's URL names: that of the site, or of its API."""
+    """Return the CKAN that a source's URL names: that of the site, of its API, or of its list of datasets."""
     parts = urlsplit(source_url)
-    path = parts.path.rstrip("/")
-    for last in _API:
-        path = path.removesuffix(last)
+    path = _PAGE.sub("", parts.path).rstrip("/")
     place = parts._replace(path=path, query="", fragment="")
     return Site(place.geturl(), place._replace(netloc=without_user(parts.netloc)).geturl())
 
@@ -138,7 +137,8 @@ class CkanApi:
         try:
             answer = await self._client.json(url)
         except UnreadableDocument as error:
-            if not _is_refusal(error.body):
+            is_told = error.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE)
+            if is_told and not _is_refusal(error.body):
                 # A proxy or a web application firewall says nothing of the record.
                 error.outcome = ReadOutcome.FAILED
             raise

@@ -15,6 +15,7 @@ IN_TURN_AFTER = timedelta(hours=48)
 LEFT_OUT_AFTER = timedelta(hours=20)
 
 _FORBIDDEN, _GONE = (401, 403), (404, 410)
+_LATER = (408, 429, 502, 503, 504)
 
 
 class Evidence(Protocol):
@@ -134,7 +135,7 @@ def proof(
     is_left_out = evidence.listed_nowhere(dataset, catalogs)
     if is_left_out and is_released:
         return "no container lists it, and an editor released it"
-    is_telling = status == 200 or status in _FORBIDDEN
+    is_telling = status == 200 or status in (*_FORBIDDEN, *_LATER)
     if is_left_out and not is_telling and history.was_left_out_long(dataset, now):
         return "its URL cannot tell, and no container has listed it for 20 hours"
     return None

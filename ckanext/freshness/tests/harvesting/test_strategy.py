@@ -274,6 +274,10 @@ LEFT_OUT = [
     (ReadOutcome.FAILED, None, "kept"),
     (ReadOutcome.FAILED, 19, "kept"),
     (ReadOutcome.FAILED, 20, "deleted"),
+    (ReadOutcome.UNAVAILABLE, None, "kept"),
+    (ReadOutcome.UNAVAILABLE, 19, "kept"),
+    (ReadOutcome.UNAVAILABLE, 20, "held"),
+    (ReadOutcome.UNAVAILABLE, 1000, "held"),
     (ReadOutcome.MALFORMED, None, "kept"),
     (ReadOutcome.MALFORMED, 20, "deleted"),
     (None, None, "kept"),
@@ -322,6 +326,8 @@ NEVER_READ_THERE = [
     (ReadOutcome.FORBIDDEN, 23, (A,), "kept"),
     (ReadOutcome.FORBIDDEN, 24, (A,), "held"),
     (ReadOutcome.FAILED, 1000, (A,), "kept"),
+    (ReadOutcome.UNAVAILABLE, 20, (), "held"),
+    (ReadOutcome.UNAVAILABLE, 1000, (A,), "kept"),
     (None, 1000, (A,), "kept"),
 ]
 """Records were read from lists: their own URLs may never have led anywhere."""
@@ -396,6 +402,9 @@ def test_a_source_that_datasets_may_leave(answer: ReadOutcome | None, becomes: s
     found = [*HERE, *([] if answer is None else [seen(1, answer)])]
     limits = BrakeLimits(delete_unlisted=True)
     assert fate(decide([known(1), *OTHERS], found, limits=limits)) == becomes
+    late = [*HERE, seen(1, ReadOutcome.UNAVAILABLE)]
+    decided = decide([left_out(20, ReadOutcome.UNAVAILABLE), *OTHERS], late, limits=limits)
+    assert fate(decided) == "deleted"
 
 
 WEEK = BrakeLimits(absent_for=timedelta(days=7))

@@ -447,6 +447,9 @@ OWN_URLS: dict[tuple[int, ...], tuple[str, str]] = {
     (403, 403): ("- gone", "- gone"),
     (403, 500, 403): ("- - gone", "- - gone"),
     (500, 500): ("- gone", "- gone"),
+    (503, 429): ("- held", "- held"),
+    (500, 503, 404): ("- held gone", "- held held"),
+    (503, 500): ("- gone", "- gone"),
     (ITSELF, 404): ("held gone", "held gone"),
     (ITSELF, 500, 404): ("held held gone", "held held gone"),
     (ITSELF, 500, 403, 403): ("held held held gone", "held held held gone"),
@@ -461,6 +464,7 @@ UNPROVED: dict[tuple[int, ...], tuple[str, str]] = {
     (404, 404): ("gone", "- held"),
     (403, 403, 403): ("- gone", "- held held"),
     (500, 500, 500): ("- - -", "- - -"),
+    (503, 503, 503): ("- - -", "- - -"),
 }
 
 

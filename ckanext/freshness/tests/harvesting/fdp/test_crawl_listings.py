@@ -53,7 +53,7 @@ def test_a_page_is_full_by_members_of_all_kinds(fdp: FdpServer, count: int, is_f
     site = Site(fdp)
     site.job()
     fdp.unlist(gone, catalog)
-    fdp.faults[gone.path] = faults.Status(503)
+    fdp.faults[gone.path] = faults.Status(500)
     for day in range(2):
         job = site.job(NOW + day * DAY)
     assert job.of(RecordClass.DELETED) == (set() if is_full else urls(fdp, gone)), job.errors
