@@ -15,7 +15,7 @@ from ..ckan_adapter.harvest import get_harvester, registered_source_types
 from ..web.errors import FetchError
 from ..web.urls import parse_url, spelling
 from .source_config import OPTION, ConfigError, Source, SourceConfig, check_allowed, parse
-from .source_type import SourceType
+from .source_type import SourceType, editor_may
 
 log = logging.getLogger(__name__)
 
@@ -84,8 +84,7 @@ def warn_editor(warning: str) -> None:
 
 
 def _check_headers(config: SourceConfig) -> None:
-    # Without a request a command saves the source: it may name what it likes, as a sysadmin may.
-    if has_request_context() and not getattr(tk.current_user, "sysadmin", False):
+    if not editor_may("sysadmin"):
         check_allowed(config.headers, tk.config.get(OPTION))
 
 

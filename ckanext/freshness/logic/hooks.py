@@ -30,6 +30,7 @@ from ..dates import parse_date, utc_now
 from ..harvesting import job_report, object_states, sources
 from ..harvesting.messages import code_of
 from ..harvesting.source_config import ConfigError
+from ..harvesting.source_type import saving
 from ..harvesting.sources import source_type_named, url_mistake
 from ..model import DatasetFreshness
 from ..reporting import links
@@ -245,7 +246,7 @@ def package_create(
     """Create a package without the values that the caller sends for this extension's extras."""
     data_dict = dict(data_dict)
     if data_dict.get("type") == "harvest" and p.plugin_loaded("harvest"):
-        with _writing_source(context, data_dict, "package_create"):
+        with saving(context), _writing_source(context, data_dict, "package_create"):
             return links.write(original, context, data_dict)
     if settings.is_judged(data_dict.get("type")):
         frequencies.take_choice(data_dict, settings.frequency_keys())
@@ -267,7 +268,7 @@ def package_update(
     reference = data_dict.get("id") or data_dict.get("name")
     package = model.Package.get(reference) if isinstance(reference, str) else None
     if package is not None and package.type == "harvest" and p.plugin_loaded("harvest"):
-        with _writing_source(context, data_dict, "package_update"):
+        with saving(context), _writing_source(context, data_dict, "package_update"):
             return links.write(original, context, data_dict)
     if package is None or not settings.is_judged(package.type):
         return links.write(original, context, data_dict)

@@ -106,7 +106,7 @@ class ContainerTree:
         self._end = listing.end
         self._containers = listing.end.containers
         self._sink = sink
-        self._gone = GoneLists(reader.reader.memory, reader.options.now)
+        self._gone = GoneLists(reader.reader.memory, reader.datasets.now)
         self._forbidden: dict[str, UnreadableDocument] = {}
         """Catalogs that answer 401 or 403."""
         self._places: dict[str, Place] = {}
