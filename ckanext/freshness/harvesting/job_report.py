@@ -99,6 +99,8 @@ def count_unchanged(jobs: Iterable[dict[str, Any]]) -> None:
         sa.select(_table.c.job_id, _table.c.unchanged).where(_table.c.job_id.in_(stats))
     )
     for job_id, unchanged in rows:
+        # The objects of records that it inherited, and of those that wait for their import
+        stats[job_id].pop(None, None)
         stats[job_id]["not modified"] += unchanged
 
 

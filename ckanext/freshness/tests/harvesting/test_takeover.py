@@ -212,6 +212,7 @@ def test_a_source_that_is_made_again_has_its_datasets(fdp: FdpServer) -> None:
     assert len(said.changes[RecordClass.UNCHANGED]) == 3
     job = again.run()
     assert job.errors == []
+    assert job.stats == {"added": 0, "updated": 1, "not modified": 3, "errored": 0, "deleted": 0}
     refresh(utc_now())
     assert identities(again) == before
     assert again.datasets()[fdp.iri_of(edited)]["title"] == "Edited"
