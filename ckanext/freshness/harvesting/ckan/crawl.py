@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from ...web.urls import loose_spelling
-from ..messages import Message, about
+from ...web.urls import display_url, loose_spelling
+from ..messages import HarvestMessage, Message, MessageCode, about
 from ..record import (
     Containers,
     CurrentRecords,
@@ -41,6 +41,13 @@ NO_DATASETS = frozenset({"harvest", "showcase"})
 
 OF_THIS_SITE = "dataset that comes from this site"
 """The kind of datasets that the portal has from here."""
+
+_NO_JSON = frozenset({MessageCode.NOT_METADATA, MessageCode.MALFORMED})
+
+_HIDES_RESOURCES = (
+    "the portal's index has resources of it, and its API gives none: nothing is changed. Check whether the "
+    'token in "headers" may still see them'
+)
 
 _NAMED_BY = {
     "organization": ("organizations_filter_include", "organization"),
@@ -124,7 +131,7 @@ class PortalCrawl:
         except UnreadableDocument as error:
             mark = self._end.mark_unproved if found else self._end.mark_unreadable
             mark(self._containers.root, error.reason, reported=True)
-            self._end.errors.append(error.message)
+            self._end.errors.append(self._no_portal(error) or error.message)
         self._note(found)
         await self._read_organizations()
         ids = [one for one in list(found) if not self._is_unchanged(one, found.pop(one))]
@@ -134,6 +141,14 @@ class PortalCrawl:
         return self._end
 
     # The list
+
+    def _no_portal(self, error: UnreadableDocument) -> Message | None:
+        """Return what to enter in place of a new source's URL that leads to no API of CKAN."""
+        code = error.reason.code if isinstance(error.reason, HarvestMessage) else None
+        if len(self._known) or not (error.status in (404, 405, 410) or code in _NO_JSON):
+            return None
+        reason = HarvestMessage(MessageCode.NO_PORTAL, details=str(error.message))
+        return about(display_url(self._containers.root), reason)
 
     async def _read_list(self, found: dict[str, str | None]) -> None:
         """Read the list of all datasets: the memory of each by its id.
@@ -319,7 +334,24 @@ class PortalCrawl:
         except ValueError as error:
             self._fail(url, str(error), ReadOutcome.MALFORMED)
             return
+        if not record.resources and await self._hides_resources(dataset_id):
+            self._fail(url, _HIDES_RESOURCES, ReadOutcome.FAILED)
+            return
         self._hand_on(url, container, record, self._memory(raw))
+
+    async def _hides_resources(self, dataset_id: str) -> bool:
+        """Return whether the portal's index has resources of a dataset that had some and comes without any.
+
+        A token may have lost the right to see them. If the index does not answer, it may have some.
+        """
+        known = self._known.of(self._url(dataset_id), self._containers.listed)
+        if known is None or not self._known.contents_of(known).resources:
+            return False
+        try:
+            rows = await self._api.found(f'+id:"{escaped(dataset_id)}" +res_url:[* TO *]', 1)
+        except UnreadableDocument:
+            return True
+        return any(id_of(raw) == dataset_id for raw in rows)
 
     def _hand_on(self, url: str, container: str, record: Record, memory: str | None) -> None:
         digest = content_hash(self._options.salt, record)

@@ -21,25 +21,28 @@ from ..packages.layout import RESERVED_KEYS, RESERVED_RESOURCE_KEYS
 from ..record import Record
 from .api import dictionaries, id_of, pairs, text_of
 
-MAPPING_VERSION = 2
+MAPPING_VERSION = 3
 """Raise it if mapping or layout make another package of the same record: every package is written again."""
 
 MOST_LEVELS = 50
 """How deep lists and dictionaries may be nested. Python copies and writes some 300 levels at most."""
 
-SITE_KEYS = RESERVED_KEYS | {
+SITE_EXTRAS = RESERVED_KEYS | {
+    # ckanext-harvest
+    *("harvest_source_url", "harvest_source_type", "harvest_job_id", "harvest_dataset_url"),
+}
+"""Keys of extras that only mean something on the portal itself. All others are the publisher's own."""
+
+SITE_KEYS = SITE_EXTRAS | {
     # CKAN
     *("display_name", "ckan_url", "download_url", "tracking_summary", "revision_timestamp"),
     *("license_title", "license_url", "notes_rendered", "ratings_average", "ratings_count"),
     *("concat_email", "extras_rollup", "title_string", "opennessscore"),
-    # ckanext-harvest
-    *("harvest", "harvest_source_url", "harvest_source_type"),
-    *("harvest_job_id", "harvest_dataset_url"),
     # other extensions
     *("archiver", "qa", "qualityassurance", "showcases", "datastore_active", "relationships"),
-    *("is_favorite", "followers", "rating", "reviews_count", "validation_status"),
+    *("is_favorite", "followers", "rating", "reviews_count", "validation_status", "harvest"),
 }
-"""Keys of packages and their extras that only mean something on the portal itself."""
+"""Keys of packages that only mean something on the portal itself."""
 
 SITE_RESOURCE_KEYS = RESERVED_RESOURCE_KEYS | {
     # CKAN
@@ -94,8 +97,11 @@ def dataset(raw: Mapping[str, Any], options: MappingOptions) -> Record:
         raise ValueError(f"its values are nested in more than {MOST_LEVELS} levels")
     raw = _with_plain_texts(raw, options.language)
     fields: dict[str, Any] = {}
-    for key, value in [*raw.items(), *pairs(raw.get("extras"))]:
-        if not _is_of_site(key, SITE_KEYS) and value not in EMPTY:
+    extras = pairs(raw.get("extras"))
+    stated = [(key, value) for key, value in raw.items() if not _is_of_site(key, SITE_KEYS)]
+    stated += [one for one in extras if one[0] not in SITE_EXTRAS and not _is_ours(one[0])]
+    for key, value in stated:
+        if value not in EMPTY:
             fields.setdefault(key, value)
     fields["title"] = text_of(raw.get("title")) or name
     if (created := text_of(raw.get("metadata_created"))) is not None:
@@ -139,7 +145,7 @@ def organization(raw: Mapping[str, Any], language: str = "en") -> Record:
         "image_url": text_of(raw.get("image_display_url")) or text_of(raw.get("image_url")),
         **{key: text_of(value) for key, value in pairs(raw.get("extras"))},
     }
-    stated = {key: value for key, value in fields.items() if value and key not in SITE_KEYS}
+    stated = {key: value for key, value in fields.items() if value and key not in SITE_EXTRAS}
     return Record(stated, name=name, id=uuid_of(raw))
 
 
@@ -165,7 +171,12 @@ def uuid_of(raw: Mapping[str, Any]) -> str | None:
 
 
 def _is_of_site(key: str, table: frozenset[str]) -> bool:
-    return key in table or key.startswith((NAMES.status, "_"))
+    return key in table or _is_ours(key) or key.startswith("_")
+
+
+def _is_ours(key: str) -> bool:
+    """Return whether a key is one of this extension, by which the portal says how fresh its dataset is."""
+    return key.startswith(NAMES.status)
 
 
 def _with_plain_texts(raw: Mapping[str, Any], language: str) -> dict[str, Any]:

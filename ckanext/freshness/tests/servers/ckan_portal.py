@@ -31,6 +31,7 @@ class PortalServer(LoopbackServer):
         forbidden: actions that are answered with 403.
         claimed: what `package_search` says instead of how many datasets there are.
         ignores_sort, ignores_range: as a careless portal would.
+        hides_resources: whether datasets are shown without their resources, which the index knows.
     """
 
     def __init__(self, count: int = 0, *, port: int = 0, address: str = "127.0.0.1") -> None:
@@ -42,7 +43,7 @@ class PortalServer(LoopbackServer):
         self.rows_max = 1000
         self.forbidden: set[str] = set()
         self.claimed: int | None = None
-        self.ignores_sort = self.ignores_range = False
+        self.ignores_sort = self.ignores_range = self.hides_resources = False
         self._edits = 0
         self.indexed_owners: dict[str, str | None] = {}
         """Names of organizations when the datasets were last indexed: a new name changes no dataset."""
@@ -139,11 +140,19 @@ class PortalServer(LoopbackServer):
         wanted = unquote(query.get("id", ""))
         for one in rows.values():
             if wanted in (one["id"], one["name"]):
-                return _success(one) if is_public(one) else self._error(403, "Access denied")
+                return (
+                    _success(self._shown(one))
+                    if is_public(one)
+                    else self._error(403, "Access denied")
+                )
         return self._error(404, "Not found")
 
     def _error(self, status: int, words: str) -> Answer:
         return _json({"success": False, "error": {"message": words}}, status)
+
+    def _shown(self, one: dict[str, Any]) -> dict[str, Any]:
+        hidden = {"resources": [], "num_resources": 0}
+        return {**one, **hidden} if self.hides_resources and "resources" in one else one
 
     def _search(self, query: dict[str, str]) -> dict[str, Any]:
         found = [
@@ -153,6 +162,9 @@ class PortalServer(LoopbackServer):
         ]
         for sign, key, low, names in _TERM.findall(query.get("fq", "")):
             if low and self.ignores_range:
+                continue
+            if key == "res_url":
+                found = [one for one in found if one["resources"]]
                 continue
             values = set(re.findall('"(.*?)"', names))
             found = [
@@ -179,6 +191,8 @@ class PortalServer(LoopbackServer):
                 }
                 for one in rows
             ]
+        else:
+            rows = [self._shown(one) for one in rows]
         count = len(found) if self.claimed is None else self.claimed
         return {"count": count, "sort": query.get("sort", ""), "results": rows, "facets": {}}
 

@@ -391,7 +391,10 @@ def test_an_organization_keeps_its_datasets_when_another_gets_its_name(
     assert len(second.end.organizations) == 2
 
 
-@pytest.mark.parametrize("path", ["", "/", "/api", "/api/3", "/api/3/", "/api/3/action/"])
+PATHS = ["", "/", "/api", "/api/3", "/api/3/", "/api/3/action/", "/api/3/action/package_search"]
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/api/action/package_list/", "/dataset", "/dataset/"])
 def test_a_site_and_its_api_are_the_same_source(path: str) -> None:
     site = site_of(f"https://someone:secret@example.org:8443/x{path}")
     assert site.url == "https://someone:secret@example.org:8443/x"

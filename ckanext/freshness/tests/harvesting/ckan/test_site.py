@@ -130,6 +130,51 @@ def test_fields_that_the_portal_has_never_stated_are_the_editors(portal: PortalS
     assert (after["author"], after["version"], after["maintainer"]) == ("Ben", "3", "Ann")
 
 
+def test_resources_that_a_token_may_not_see_any_more_stay(portal: PortalServer) -> None:
+    harvest = add_portal(portal)
+    harvest.run()
+    before = identities(harvest)
+    portal.hides_resources = True
+    wanted, one = next(iter(portal.datasets.items()))
+    portal.change(wanted, notes="Other words")
+    job = harvest.run()
+    (error,) = job.errors
+    assert "has resources of it, and its API gives none" in error
+    portal.faults[lambda request: "res_url" in request.target] = faults.Status(400)
+    assert len(harvest.run().errors) == 1
+    assert identities(harvest) == before
+    portal.faults.clear()
+    # Where the index has none, either, the portal has removed them.
+    portal.change(wanted, resources=[])
+    assert counts(harvest) == {"updated": 1, "not modified": 5}
+    assert datasets(harvest)[one["name"]]["resources"] == []
+
+
+def test_extras_of_any_name_are_the_publishers(portal: PortalServer) -> None:
+    own = {
+        "rating": "A",
+        "followers": "12",
+        "verified": "yes",
+        "harvest": "autumn",
+        "_private": "no",
+    }
+    wanted, one = next(iter(portal.datasets.items()))
+    theirs = {"harvest_source_id": "x", "freshness": "fresh", "harvest_job_id": "y"}
+    listed = [{"key": key, "value": value} for key, value in {**own, **theirs}.items()]
+    portal.change(wanted, extras=listed, followers=3, _score=1, rating={"mean": 4})
+    harvest = add_portal(portal)
+    assert counts(harvest) == {"added": 6}
+    found = extras(datasets(harvest)[one["name"]])
+    assert found.items() >= own.items() and "_score" not in found
+    assert found["harvest_source_id"] == harvest.source["id"] and "harvest_job_id" not in found
+
+
+@pytest.mark.parametrize("path", ["/en", "/dataset/dataset-3"])
+def test_a_new_source_whose_url_is_that_of_a_page(portal: PortalServer, path: str) -> None:
+    (error,) = add_source(f"{portal.url}{path}", source_type="ckan_portal").run().errors
+    assert error.startswith(f"{portal.url}{path}: No CKAN portal answers at this web address")
+
+
 def test_a_dataset_with_too_many_parts_is_the_error_of_one_record(portal: PortalServer) -> None:
     resource = {"name": "One", "url": "https://example.org/1.csv"}
     many: dict[str, list[Any]] = {
