@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ckan import model
-from ckan.tests.helpers import call_action
+from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.harvesting.rdf import source_type
 from ckanext.freshness.harvesting.strategy import RecordClass
@@ -115,6 +115,23 @@ IN_EXTRAS: dict[str, dict[str, Any]] = {
 def opened(value: str) -> Any:
     """Return the value that an extra's text represents."""
     return json.loads(value) if value[:1] in "[{" or value.isdigit() else value
+
+
+@pytest.mark.parametrize("schema", ["multilingual"], indirect=True)
+def test_a_site_whose_language_its_schema_does_not_have(
+    schema: str, fdp: FdpServer, cohort: Record
+) -> None:
+    """ckanext-dcat needs it for keywords. What was harvested before stays as it is."""
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    before = written()
+    fdp.change(cohort, title=Literal("Another title", "en"))
+    with changed_config("ckan.locale_default", "fr"):
+        (error,) = harvest.run().errors
+    assert "the site's language fr (ckan.locale_default) is missing in form_languages" in error
+    assert written() == before
+    job = harvest.run()
+    assert (job.errors, job.stats["updated"]) == ([], 1)
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, indirect=True)
