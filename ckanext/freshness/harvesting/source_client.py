@@ -9,14 +9,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
 
 import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..web.errors import FailureReason, FetchError
 from ..web.exchange import Answer, Request
-from ..web.urls import Target, display_url, normal_host, parse_url
+from ..web.urls import Target, display_url, host_of, normal_host, parse_url
 from .messages import HarvestMessage, Message, MessageCode, about, no_answer
 from .record import ReadOutcome
 from .source_config import OPTION, Source, read_headers
@@ -127,7 +126,7 @@ async def source_client(
 
     config = source.config
     policy = settings.harvest_policy(config)
-    host = urlsplit(source.url).hostname or ""
+    host = host_of(source.url).rstrip(".")
     headers = read_headers(config.headers, host, tk.config.get(OPTION))
     hosts = Hosts(policy)
     limits = settings.harvest_limits(config)

@@ -9,6 +9,7 @@ the only host that receives the value, whoever names it.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import os
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..web.urls import host_name
 from .legal_values import TAG_CHARACTERS, tag
 
 FOREIGN_KEYS = frozenset(
@@ -355,4 +357,6 @@ def _key(origin: Mapping[str, str]) -> str:
 def _split(entry: str) -> tuple[str, str]:
     """Split an entry of the option; the host is "" if every host may receive the value."""
     key, _, host = entry.partition("@")
+    with contextlib.suppress(ValueError):
+        return key, host_name(host)
     return key, host.lower()

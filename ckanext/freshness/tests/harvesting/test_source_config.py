@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
+from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_config import (
     FOREIGN_KEYS,
     KEYS,
@@ -20,6 +21,7 @@ from ckanext.freshness.harvesting.source_config import (
     read_headers,
 )
 from ckanext.freshness.harvesting.source_config import parse as parse_any
+from ckanext.freshness.web.urls import host_of
 
 OWN_KEYS = FAIR_DATA_POINT.own_keys
 parse = partial(parse_any, own_keys=OWN_KEYS)
@@ -237,3 +239,18 @@ def test_secrets_for_one_host_go_to_no_other(name: str, host: str, sent: bool) -
     with pytest.raises(ConfigError, match=f"not for {host}") as raised:
         read_headers(headers, host, LISTED, environment)
     assert "s3cret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("listed", ["München.example", "xn--mnchen-3ya.example"])
+@pytest.mark.parametrize(
+    "url", ["https://münchen.example/fdp", "https://XN--MNCHEN-3YA.example:443"]
+)
+def test_a_host_in_another_script_receives_its_headers(url: str, listed: str) -> None:
+    headers = {"X-Key": {"env": "A"}}
+    allowed = [f"env:A@{listed}"]
+    check_allowed(headers, allowed)
+    values = read_headers(headers, host_of(url), allowed, {"A": "s3cret"})
+    hosts = SourceHosts(url, ["daten.MÜNCHEN.example"], values)
+    assert hosts.sends_headers_to("https://münchen.example/catalog/1")
+    assert hosts.may_visit("https://daten.xn--mnchen-3ya.example/") and values
+    assert not hosts.may_visit("https://munchen.example/")
