@@ -14,7 +14,7 @@ import ckan.plugins.toolkit as tk
 import pytest
 import requests
 from ckan.tests import factories
-from ckan.tests.helpers import call_action
+from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.conftest import (
@@ -173,6 +173,31 @@ def test_extras_of_any_name_are_the_publishers(portal: PortalServer) -> None:
 def test_a_new_source_whose_url_is_that_of_a_page(portal: PortalServer, path: str) -> None:
     (error,) = add_source(f"{portal.url}{path}", source_type="ckan_portal").run().errors
     assert error.startswith(f"{portal.url}{path}: No CKAN portal answers at this web address")
+
+
+def test_whoever_saves_a_source_has_the_rights_of_the_action(
+    app: Any, portal: PortalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plugin saves it inside of the request of a visitor, and an editor by the API of Python."""
+    monkeypatch.setenv("PORTAL_KEY", "s3cret")
+    config = {"remote_orgs": "create", "headers": {"Authorization": {"env": "PORTAL_KEY"}}}
+    with app.flask_app.test_request_context("/"):
+        assert add_portal(portal, **config).source["config"]
+    editor = factories.User()
+    members = [{"name": editor["name"], "capacity": "admin"}]
+    owner = factories.Organization(users=members)["id"]
+    made = {
+        **{"name": "mine", "title": "Mine", "url": f"{portal.url}/mine", "owner_org": owner},
+        **{"source_type": "ckan_portal", "config": json.dumps(config)},
+    }
+    with (
+        changed_config("ckan.auth.user_create_organizations", False),
+        pytest.raises(tk.ValidationError) as refused,
+    ):
+        context = {"user": editor["name"], "ignore_auth": False}
+        call_action("harvest_source_create", context, **made)
+    first, second = refused.value.error_dict["config"]
+    assert "only a sysadmin may save" in first and "only users who may create organi" in second
 
 
 def test_a_dataset_with_too_many_parts_is_the_error_of_one_record(portal: PortalServer) -> None:
