@@ -14,6 +14,7 @@ from ckanext.freshness.harvesting.source_client import for_each
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Job,
     Site,
+    catalogs_too,
     unchanged,
 )
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -38,13 +39,15 @@ def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
     catalog = fdp.add_catalog()
     for n in range(4):
         fdp.add_dataset(catalog, str(n))
-    site = Site(fdp)
+    site = Site(fdp, config=catalogs_too)
     site.job()
     assert site.memory.recalled == set()
     parsed = {url for url in site.memory.rows if "#" not in url}
     assert len(parsed) == 6  # root, catalog, datasets
-    unchanged(site)
+    job = unchanged(site)
     assert {url for url in site.memory.recalled if "#" not in url} == parsed
+    # Nor are the records mapped.
+    assert [one.contents for one in job.sightings.values()] == [None] * 5
 
 
 # Parts
