@@ -349,7 +349,8 @@ def promise(declared_format: str | None, media_type: str | None) -> PromisedForm
 
 def _accepts(words: frozenset[str]) -> tuple[str | None, str | None]:
     """Return the two Accept headers to ask with for a format of these words."""
-    if words <= _PAGE_WORDS | _NAME_NOTHING:
+    # Without a format, a server that has both is asked for its data.
+    if not words <= _NAME_NOTHING and words <= _PAGE_WORDS | _NAME_NOTHING:
         return OF_BROWSERS, "*/*"
     types = [types for word, types in _LINKED_DATA.items() if word in words]
     return None, ", ".join((*types, "*/*;q=0.1")) if types else OF_BROWSERS

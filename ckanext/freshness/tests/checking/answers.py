@@ -620,6 +620,15 @@ WITH_TYPES = (
         for name in ("HTML", "", "text/html", "Webseite", "HTML, PHP", "other", "API", "WMS")
     ),
     Case("a page for browsers only under CSV", FOR_BROWSERS, BROKEN),
+    *(
+        Case(
+            f"data beside a page under {name or 'no format'}",
+            by_accept(b"text/html", say(200, PAGE), say(200, BODY)),
+            nights,
+            name,
+        )
+        for name, nights in (("", WORKS), ("other", WORKS), ("API", WORKS), ("HTML", PAGES_ONLY))
+    ),
     Case("a file for browsers only", by_accept(b"text/html", say(200, BODY), say(404)), WORKS),
     Case("a file for browsers only, by 406", by_accept(b"html", say(200, BODY), say(406)), WORKS),
     *(
