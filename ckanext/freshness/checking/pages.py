@@ -78,8 +78,8 @@ _LEADING_WORDS = (
     *("veuillez patienter", "por favor espere", "attendere", "aguarde", "подождите"),
 )
 """Words of short pages on the way to something."""
-_APPLICATION = "enable javascript to run this app"
-"""What applications made with React say, whose empty page comes where a file is lost."""
+_APPLICATION = re.compile("enable javascript to run this app|without javascript enabled")
+"""What applications made with React or Vue say, whose empty page comes where a file is lost."""
 
 _FRAME_OR_FORM = re.compile(r"<(?:i?frame|form|object|embed)\b")
 
@@ -125,7 +125,7 @@ def kind_of_page(page: bytes, size: int, *, is_data_promised: bool) -> PageKind:
         return PageKind.LEADS_ON
     if not is_short:
         return PageKind.OTHER
-    if _has(_LEADING_WORDS, words.replace(_APPLICATION, "")):
+    if _has(_LEADING_WORDS, _APPLICATION.sub("", words)):
         return PageKind.LEADS_ON
     return PageKind.MAY_LEAD_ON if scripts or _FRAME_OR_FORM.search(run) else PageKind.OTHER
 

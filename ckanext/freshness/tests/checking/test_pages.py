@@ -134,7 +134,7 @@ PAGES: dict[PageKind, dict[str, str]] = {
         # Applications come where a file is lost: open-webui/open-webui#9800, betsol/spa-server#1
         "React": "<title>App</title><noscript>You need to enable JavaScript to run this app.</noscript>"
         "<div id=root></div><script src=/static/js/main.js></script>",
-        "Vue": "<noscript>We're sorry but this doesn't work properly without scripts.</noscript><div id=app>"
+        "Vue": "<noscript>We're sorry but this doesn't work without JavaScript enabled.</noscript><div id=app>"
         "</div><script src=/js/app.js></script>",
         "Angular": "<base href='/'><app-root></app-root><script src=main.js type=module></script>",
     },
