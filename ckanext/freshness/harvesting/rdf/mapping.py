@@ -51,6 +51,9 @@ _NUMBERS = frozenset(
     ]
 )
 _TEXTS = frozenset({DCAT.keyword, RDFS.label})
+_PLACEHOLDER = re.compile(r"\s*\{\{[^{}]*\}\}\s*")
+"""The name of a field that the publisher's template could not fill, such as
+``{{extent:computeSpatialProperty}}`` of ArcGIS Hub."""
 _MAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _AGENTS: dict[Node, tuple[URIRef, URIRef]] = {
     DCT.publisher: (FOAF.name, FOAF.mbox),
@@ -240,7 +243,9 @@ def _is_of_server(subject: Node, node: Node, predicate: Node, value: Node) -> bo
 
 
 def _readable(graph: Graph, predicate: Node, value: Node) -> Node | None:
-    """Return a value in the form that profiles read; None if it would stop them."""
+    """Return a value in the form that profiles read; None if it would stop them, or says nothing."""
+    if isinstance(value, Literal) and _PLACEHOLDER.fullmatch(value):
+        return None
     if predicate in _TEXTS and not isinstance(value, Literal):
         # With translations, profiles ask each of these for its language.
         name = label_of(graph, value) or ("" if isinstance(value, BNode) else str(value))

@@ -13,7 +13,7 @@ from ..source_type import SourceType, salt_of
 if TYPE_CHECKING:
     from .mapping import Mapper
 
-MAPPING_VERSION = 5
+MAPPING_VERSION = 6
 """Raise it when mapping or layout make another package of the same record: all are then read again."""
 
 SITE_PROFILES = "ckanext.dcat.rdf.profiles"

@@ -120,6 +120,19 @@ def test_a_data_json_without_keys_of_json_ld_and_with_odd_values() -> None:
     assert content["fields"]["contact_email"] == "a@b.c"
 
 
+def test_names_of_fields_that_a_template_did_not_fill_are_no_values() -> None:
+    """As ArcGIS Hub writes them. Braces within a text belong to it."""
+    unfilled = {
+        **{"title": "Roads {{draft}}", "spatial": "{{extent:computeSpatialProperty}}"},
+        **{"license": " {{license}} ", "publisher": {"name": "{{orgName}}"}},
+        **{"modified": "{{modified:toISO}}", "keyword": ["{{tags}}", "roads"]},
+    }
+    site, job = crawl({"dataset": [{"identifier": "id-1", **unfilled}]})
+    content = site.packages["id-1"].content
+    assert job.errors == [] and content["tags"] == ["roads"]
+    assert content["fields"].pop("title") == "Roads {{draft}}" and "{{" not in str(content)
+
+
 @pytest.mark.parametrize(
     "odd",
     [
