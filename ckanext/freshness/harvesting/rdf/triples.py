@@ -165,6 +165,10 @@ def _strictly(
             yield quad.subject, quad.predicate, quad.object
 
 
+_FAULTS_OF_RDFLIB = (ValueError, LookupError, AssertionError, TypeError, AttributeError)
+"""What rdflib raises where it does not expect what it reads, such as names without a namespace."""
+
+
 def _tolerantly(body: bytes, base: str, error: SyntaxError) -> Iterable[_Triple]:
     """Return the triples that rdflib reads of RDF/XML.
 
@@ -174,7 +178,7 @@ def _tolerantly(body: bytes, base: str, error: SyntaxError) -> Iterable[_Triple]
     before, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
     try:
         return rdflib.Graph(store=SimpleMemory()).parse(data=body, format="xml", publicID=base)
-    except (SAXException, rdflib.exceptions.Error, ValueError, LookupError, AssertionError):
+    except (SAXException, rdflib.exceptions.Error, *_FAULTS_OF_RDFLIB):
         raise error from None
     finally:
         rdflib.NORMALIZE_LITERALS = before

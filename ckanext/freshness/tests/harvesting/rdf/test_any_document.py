@@ -71,6 +71,7 @@ ODD: dict[str, tuple[str, bytes]] = {
         b'<a> <b> "x"^^<not an IRI>, "x"^^<>, "-"^^<http://www.w3.org/2001/XMLSchema#date> .',
     ),
     "elements": (XML, rdf_xml("<rdf:Description><rdf:value>" * 9999)),
+    "names without a namespace": (XML, rdf_xml("<c t=''><t g=''><t t=''><a/><b/></t></t></c>")),
     "CDATA": (XML, rdf_xml("<![CDATA[" * 100_000)),
     "a mark": (TURTLE, b"\xff\xfe\0"),
     "an empty DTD": (XML, b"<!DOCTYPE rdf:RDF [" + b" " * 1_000_000),
