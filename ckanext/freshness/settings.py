@@ -22,8 +22,8 @@ import ckan.plugins.toolkit as tk
 from .aging.status import Thresholds
 from .checking.selection import Intervals, SelectionRules
 from .ckan_adapter.core import CkanConfigurationException
+from .harvesting.brake import BrakeLimits
 from .harvesting.source_config import SourceConfig
-from .harvesting.strategy import BrakeLimits
 from .web.address_guard import Guard
 from .web.errors import FetchError
 from .web.exchange import ClientSettings, Limits

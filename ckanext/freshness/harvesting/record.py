@@ -215,6 +215,11 @@ class SeenRecord:
     is_catalog: bool = False
 
 
+def is_listed(seen: SeenRecord | None) -> bool:
+    """Return whether a crawl found a record in a list."""
+    return seen is not None and bool(seen.listed_in)
+
+
 @dataclass(frozen=True, slots=True)
 class Sighting:
     """A record as a crawl met it."""

@@ -46,20 +46,29 @@ not proved to be read whole, counts only if two jobs at least 20 hours apart fou
 A source may ask for patience (``absent_for``): for so many days, each job that can tell must find the record
 absent. It may also keep what is absent (``on_absence``).
 
-In addition, the brake (:class:`HeldDeletions`) holds deletions that look like an accident, and all deletions of
-records that only another harvester has read. They wait until an editor releases exactly these deletions.
+Last, :func:`deletions` holds some of these deletions until an editor releases exactly them: those that look
+like an accident (:mod:`.brake`), and all of records that only another harvester has read.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ..dates import utc_words
+from .brake import BrakeLimits, alarms, counted
 from .messages import HarvestMessage, MessageCode
-from .record import Containers, KnownRecord, ReadOutcome, Refusal, RefusedAs, SeenRecord
+from .record import (
+    Containers,
+    KnownRecord,
+    ReadOutcome,
+    Refusal,
+    RefusedAs,
+    SeenRecord,
+    is_listed,
+)
 
 WITHDRAWN_AFTER = timedelta(hours=24)
 """How far apart two jobs must be refused a record (401 or 403; if it is listed, also 404 or 410) before it
@@ -78,9 +87,6 @@ applies to parts of a record whose document may be cut.
 
 A daily job may begin some hours earlier than the one before.
 """
-
-MIN_CATALOG = 10
-"""How many datasets a catalog has at least that the brake also looks at by itself."""
 
 
 class RecordClass(enum.Enum):
@@ -133,7 +139,7 @@ def classify(guid: str, content_hash: str | None, known: KnownRecord | None) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceFate:
+class AbsentResource:
     """The decision about the resource of a distribution, or about a service, that this job could not read."""
 
     stays: bool
@@ -141,14 +147,14 @@ class ResourceFate:
     """Keep this for the next job, as the ``refusal`` of the next call."""
 
 
-def fate_of_distribution(
+def decide_distribution(
     *,
     listed: bool,
     outcome: ReadOutcome | None,
     refusal: Refusal | None,
     now: datetime,
     is_wall: bool = False,
-) -> ResourceFate:
+) -> AbsentResource:
     """Decide whether a resource stays whose distribution an earlier job read, but not this one.
 
     A distribution that is refused in turn, now 403 and now 404, stays: no editor could decide about it, each
@@ -161,11 +167,11 @@ def fate_of_distribution(
         and the 24 hours begin when that is over.
     """
     if not listed:
-        return ResourceFate(stays=False)
+        return AbsentResource(stays=False)
     refusal = _refusal(refusal, outcome, now, is_wall=is_wall)
     refused = _of_this_job(refusal, outcome)
     stays = refused is None or is_wall or not _is_late(refused, now)
-    return ResourceFate(stays, refusal)
+    return AbsentResource(stays, refusal)
 
 
 # Deletions
@@ -191,21 +197,6 @@ class AbsentRecord:
     """Its deletion is held until an editor releases it."""
     wait: timedelta = timedelta()
     """How long it must have been absent."""
-
-
-@dataclass(frozen=True, slots=True)
-class BrakeLimits:
-    """How many deletions one job may make without an approval, and how long a record must be absent before."""
-
-    max_delete_fraction: float = 0.2
-    """The share of the current records, 0 to 1. It counts from ``min_records`` current records on."""
-    max_deletions: int = 500
-    min_records: int = 10
-    absent_for: timedelta = timedelta()
-    deletes: bool = True
-    """False if absent records are kept."""
-    delete_unlisted: bool = False
-    """Records that no list has need no approval although their own URLs still answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,11 +245,6 @@ class Deletions:
     delete: tuple[AbsentRecord, ...]
     keep: tuple[AbsentRecord, ...]
     brake: HeldDeletions | None
-
-
-def _counted(count: int, name: str) -> str:
-    """Return a number with its plural noun, which loses its s if the number is 1."""
-    return f"{count} {name.removesuffix('s') if count == 1 else name}"
 
 
 def must_ask(known: KnownRecord, listed: Collection[str], containers: Containers) -> bool:
@@ -317,25 +303,22 @@ def deletions(
         for found in (seen.get(record.url),)
         if (decision := _decide(record, found, crawl)) is not None
     ]
-    parts = _parts(current, seen, limits)
     going = {decision.known.url for decision in absent if decision.delete}
-    alarms = list(filter(None, (_alarm(part, seen, going, released) for part in parts)))
+    accidents = alarms(current, seen, going, released, limits)
 
     def is_held_before(one: AbsentRecord) -> bool:
         is_gone = one.reason.code in (MessageCode.GONE, MessageCode.WITHDRAWN)
         return one.known.guid in held and not (is_gone and one.known.guid in answered)
 
     def is_stopped(one: AbsentRecord) -> bool:
-        needs_approval = alarms or one.needs_approval or one.known.foreign or is_held_before(one)
+        needs_approval = accidents or one.needs_approval or one.known.foreign or is_held_before(one)
         return one.delete and bool(needs_approval) and one.known.guid not in released
 
-    if not alarms:
+    if not accidents:
         decided = {*released, *held}
         absent = [one if one.known.guid in decided else _unhurried(one, now) for one in absent]
     stopped = [decision for decision in absent if is_stopped(decision)]
     keep = [decision for decision in absent if not decision.delete]
-    foreign = [decision for decision in stopped if decision.known.foreign]
-    unsure = [decision for decision in stopped if decision.needs_approval]
     # Held or released by an earlier job, and this one cannot tell whether they are gone. They stay on
     # the list: a release is used up only when it is applied.
     unread = [
@@ -344,22 +327,8 @@ def deletions(
         if decision.known.guid in held or decision.known.guid in released
         if not decision.known.approved
         # A listed record was held because it was refused: only its own answer ends that.
-        if decision.known.refusal or not _is_listed(seen.get(decision.known.url))
+        if decision.known.refusal or not is_listed(seen.get(decision.known.url))
     ]
-    records = _counted(len(current), "records")
-    if alarms:
-        reason = "; ".join(alarms)
-    elif foreign or unsure:
-        reasons = {
-            f"{len(foreign)} of {records} would be deleted that only another harvester has read, and such "
-            "records are never deleted without an approval": foreign,
-            f"{len(unsure)} of {records} would be deleted, and may still be there": unsure,
-        }
-        reason = "; ".join(words for words, some in reasons.items() if some)
-    else:
-        reason = f"an earlier job held the deletion of {len(stopped or unread)} of {records}"
-        if not stopped:
-            reason += ", and this job could not verify it"
     stopped_guids = {decision.known.guid for decision in stopped}
     on_list = sorted([*stopped, *unread], key=lambda decision: decision.known.url)
     only_answered = {
@@ -367,13 +336,43 @@ def deletions(
         for one in on_list
         if one.known.guid in answered
         or (one.known.guid not in held and _is_held_for_its_answer(one, containers))
-        if not alarms and not one.known.foreign
+        if not accidents and not one.known.foreign
     }
     return Deletions(
         tuple(one for one in absent if one.delete and one.known.guid not in stopped_guids),
         tuple(keep),
-        HeldDeletions(tuple(on_list), len(current), reason, only_answered) if on_list else None,
+        HeldDeletions(
+            tuple(on_list),
+            len(current),
+            "; ".join(accidents) or _why_held(stopped, unread, len(current)),
+            only_answered,
+        )
+        if on_list
+        else None,
     )
+
+
+def _why_held(stopped: Sequence[AbsentRecord], unread: Sequence[AbsentRecord], current: int) -> str:
+    """Return, for people, why deletions are held that are not too many.
+
+    :param stopped: those that this job found to be gone.
+    :param unread: those that an earlier job held, and this one could not verify.
+    """
+    records = counted(current, "records")
+    foreign = sum(decision.known.foreign for decision in stopped)
+    unsure = sum(decision.needs_approval for decision in stopped)
+    reasons = []
+    if foreign:
+        reasons.append(
+            f"{foreign} of {records} would be deleted that only another harvester has read, and such "
+            "records are never deleted without an approval"
+        )
+    if unsure:
+        reasons.append(f"{unsure} of {records} would be deleted, and may still be there")
+    if reasons:
+        return "; ".join(reasons)
+    reason = f"an earlier job held the deletion of {len(stopped or unread)} of {records}"
+    return reason if stopped else f"{reason}, and this job could not verify it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,13 +391,12 @@ class _Crawl:
 def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> AbsentRecord | None:
     """Decide about one current record; None if it was read."""
     containers = crawl.containers
-    is_listed = _is_listed(seen)
-    if seen is not None and is_listed and seen.outcome is ReadOutcome.PRESENT:
+    if seen is not None and is_listed(seen) and seen.outcome is ReadOutcome.PRESENT:
         return None
     answer = _answer(seen)
     is_wall = answer is ReadOutcome.FORBIDDEN and known.catalog_url in crawl.refusing
     refusal = _refusal(known.refusal, answer, crawl.now, is_wall=is_wall)
-    if not known.recognised and not is_listed:
+    if not known.recognised and not is_listed(seen):
         reason = HarvestMessage(MessageCode.FOREIGN, details=known.guid)
         return AbsentRecord(known, False, reason)
     if seen is None and known.url in containers.listed and not known.is_catalog:
@@ -408,7 +406,7 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
         if (shield := containers.unreadable_as(url)) is not None:
             reason = HarvestMessage(MessageCode.CONTAINER_NOT_READ, details=shield)
             return AbsentRecord(known, False, reason, refusal)
-    if seen is None or not is_listed:
+    if seen is None or not is_listed(seen):
         return _decide_unlisted(known, answer, refusal, crawl)
     if (refused := _of_this_job(refusal, seen.outcome)) is not None:
         return _decide_refused(known, refused, crawl)
@@ -496,7 +494,7 @@ def _patient(
     an answer with the record.
     """
     known, limits = decision.known, crawl.limits
-    is_there = _is_listed(seen) or _answer(seen) is ReadOutcome.PRESENT
+    is_there = is_listed(seen) or _answer(seen) is ReadOutcome.PRESENT
     decision = replace(decision, absent_since=None if is_there else known.absent_since)
     if not decision.delete or known.guid in released:
         return decision
@@ -533,10 +531,6 @@ def _answer(seen: SeenRecord | None) -> ReadOutcome | None:
 
 def _other_url(known: KnownRecord, seen: SeenRecord | None) -> str | None:
     return seen.url if seen is not None and seen.listed_in and seen.url != known.url else None
-
-
-def _is_listed(seen: SeenRecord | None) -> bool:
-    return seen is not None and bool(seen.listed_in)
 
 
 def _is_held_for_its_answer(one: AbsentRecord, containers: Containers) -> bool:
@@ -615,84 +609,3 @@ def _refusing_catalogs(
             catalog = catalog_of(found, None, containers)
             total[catalog] = total.get(catalog, 0) + 1
     return {catalog for catalog, count in forbidden.items() if count * 2 > total[catalog]}
-
-
-# The brake
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Current records that the brake counts together."""
-
-    noun: str
-    """For people, in the plural."""
-    records: Sequence[KnownRecord]
-    limits: BrakeLimits
-    lists_any: bool = True
-    """The source lists records of this kind, known or not."""
-    catalog: str = ""
-    """The catalog that has them; "" if all records of the source count."""
-
-    @property
-    def where(self) -> str:
-        return f" of {self.catalog}" if self.catalog else ""
-
-
-def _parts(
-    current: Sequence[KnownRecord], seen: Mapping[str, SeenRecord], limits: BrakeLimits
-) -> Iterator[_Part]:
-    """Yield what the brake looks at: all records of the source, then each of several catalogs.
-
-    A catalog has no limits of its own: it may lose any number of datasets but not all, nor all but one.
-    """
-    # A listed catalog may be empty.
-    lists_any = any(found.listed_in and not found.is_catalog for found in seen.values())
-    yield _Part("records", current, limits, lists_any)
-    datasets = [record for record in current if not record.is_catalog]
-    by_catalog: dict[str | None, list[KnownRecord]] = {}
-    for record in datasets:
-        by_catalog.setdefault(record.catalog_url, []).append(record)
-    if len(by_catalog) > 1:
-        unlimited = replace(limits, max_delete_fraction=1.0, max_deletions=len(current))
-        for catalog, members in by_catalog.items():
-            if len(members) >= MIN_CATALOG:
-                yield _Part("datasets", members, unlimited, catalog=str(catalog))
-
-
-def _alarm(
-    part: _Part,
-    seen: Mapping[str, SeenRecord],
-    delete: Collection[str],
-    released: Collection[str],
-) -> str | None:
-    """Return, for people, why deletions look like an accident; None if they do not.
-
-    :param delete: URLs of the records to delete.
-    """
-    going = [record for record in part.records if record.url in delete]
-    agreed = sum(record.guid in released for record in going)
-    doomed, count = len(going) - agreed, len(part.records)
-    if not doomed:
-        return None
-    if not part.lists_any:
-        verb = "is" if count == 1 else "are"
-        words = f"{_counted(count, part.noun)} of it {verb} current"
-        return f"the source lists nothing at all, but {words}"
-    if doomed > 1 and not any(_is_listed(seen.get(record.url)) for record in part.records):
-        return f"the source lists none of the {count} current {part.noun}{part.where} any more"
-    left, limits = count - agreed, part.limits
-    would = f"{doomed} of {_counted(left, part.noun)}{part.where} would be deleted"
-    if agreed:
-        would += f", besides {agreed} that an editor released"
-    if left - doomed <= 1:
-        kind = "catalog" if part.catalog else "source"
-        always = f"no job deletes all {part.noun} of a {kind}, or all but one, without an approval"
-        return f"{would}, and {always}"
-    if doomed > limits.max_deletions:
-        most = f"at most {limits.max_deletions} without an approval (max_deletions)"
-        return f"{would}, and one job may delete {most}"
-    fraction = limits.max_delete_fraction
-    if count >= limits.min_records and doomed > fraction * left:
-        most = f"at most {100 * fraction:g}% of them without an approval (max_delete_fraction)"
-        return f"{would}, and one job may delete {most}"
-    return None

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from ..dates import utc_words
+from .brake import BrakeLimits
 from .messages import HarvestMessage, Message, MessageCode
 from .record import (
     Containers,
@@ -27,7 +28,6 @@ from .record_changes import MOST, lost
 from .strategy import (
     LEFT_OUT_AFTER,
     AbsentRecord,
-    BrakeLimits,
     Decisions,
     Deletions,
     HeldDeletions,

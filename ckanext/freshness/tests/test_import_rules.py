@@ -87,7 +87,8 @@ HARVESTING = {
 PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
     "checking/learned.py",
-    *("harvesting/record.py", "harvesting/strategy.py", "resource_identity.py"),
+    *("harvesting/record.py", "harvesting/strategy.py", "harvesting/brake.py"),
+    "resource_identity.py",
 )
 """Neither database nor network nor CKAN, and no clock: ``now`` is an argument."""
 IMPURE_MODULES = (

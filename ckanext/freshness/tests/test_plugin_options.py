@@ -21,8 +21,8 @@ from ckan.common import config_declaration
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import settings
+from ckanext.freshness.harvesting.brake import BrakeLimits
 from ckanext.freshness.harvesting.source_config import SourceConfig
-from ckanext.freshness.harvesting.strategy import BrakeLimits
 from ckanext.freshness.web.errors import FetchError
 from ckanext.freshness.web.exchange import Limits
 from ckanext.freshness.web.headers import can_be_sent

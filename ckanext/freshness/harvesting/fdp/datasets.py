@@ -3,7 +3,7 @@
 A dataset has the distributions that its own ``dcat:distribution`` names, and those that name it themselves by
 ``dct:isPartOf``. Containers only say where distributions can be read. A distribution's URL is the one that its
 dataset names, also if its own document calls it by another. The strategy decides what happens to the
-resource of a distribution that cannot be read (``fate_of_distribution``).
+resource of a distribution that cannot be read (``decide_distribution``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ..record import (
     resource_order,
 )
 from ..source_client import UnreadableDocument
-from ..strategy import fate_of_distribution
+from ..strategy import decide_distribution
 from . import documents, services
 from .documents import ListedDataset
 
@@ -223,17 +223,17 @@ class DatasetReader:
                 continue
             outcome = failure.outcome if failure else None
             self.refused[True] += outcome in _REFUSALS
-            fate = fate_of_distribution(
+            decision = decide_distribution(
                 listed=True,
                 outcome=outcome,
                 refusal=Refusal.parse(refusals[uri]) if uri in refusals else None,
                 now=self.now,
                 is_wall=self.is_wall,
             )
-            kept.resources[uri] = resource if fate.stays else None
-            if fate.stays and fate.refusal is not None:
-                kept.refusals[uri] = str(fate.refusal)
-            kept.warnings.append(_warning(uri, failure, fate.stays, fate.refusal))
+            kept.resources[uri] = resource if decision.stays else None
+            if decision.stays and decision.refusal is not None:
+                kept.refusals[uri] = str(decision.refusal)
+            kept.warnings.append(_warning(uri, failure, decision.stays, decision.refusal))
         return kept
 
     async def _assembled(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.dates import utc_words
+from ckanext.freshness.harvesting.brake import BrakeLimits
 from ckanext.freshness.harvesting.messages import MessageCode
 from ckanext.freshness.harvesting.record import (
     Containers,
@@ -20,15 +21,14 @@ from ckanext.freshness.harvesting.record import (
     guid_of,
 )
 from ckanext.freshness.harvesting.strategy import (
-    BrakeLimits,
+    AbsentResource,
     Decisions,
     Deletions,
     RecordClass,
-    ResourceFate,
     catalog_of,
     classify,
+    decide_distribution,
     deletions,
-    fate_of_distribution,
     must_ask,
 )
 
@@ -178,9 +178,9 @@ def test_the_resource_of_a_distribution_that_cannot_be_read(
     listed: bool, outcome: ReadOutcome | None, hours: int | None, stays: bool, since: int | None
 ) -> None:
     before = None if hours is None else refused(outcome, NOW - hours * HOUR)
-    fate = fate_of_distribution(listed=listed, outcome=outcome, refusal=before, now=NOW)
+    decided = decide_distribution(listed=listed, outcome=outcome, refusal=before, now=NOW)
     after = None if since is None else refused(outcome, NOW - since * HOUR)
-    assert fate == ResourceFate(stays, after)
+    assert decided == AbsentResource(stays, after)
 
 
 LONG_AGO = NOW - timedelta(days=30)
@@ -201,8 +201,8 @@ def test_a_distribution_goes_only_if_two_jobs_get_the_same_refusal(
 ) -> None:
     """However long it has been refused in turn."""
     refusal = refused(before, A_DAY_AGO, LONG_AGO)
-    fate = fate_of_distribution(listed=True, outcome=outcome, refusal=refusal, now=NOW)
-    assert fate == ResourceFate(True, after)
+    decided = decide_distribution(listed=True, outcome=outcome, refusal=refusal, now=NOW)
+    assert decided == AbsentResource(True, after)
 
 
 @pytest.mark.parametrize(
@@ -218,10 +218,10 @@ def test_a_distribution_stays_while_most_are_refused(
     before: RefusedAs, outcome: ReadOutcome, is_wall: bool, after: Refusal
 ) -> None:
     refusal = Refusal(before, A_DAY_AGO, A_DAY_AGO)
-    fate = fate_of_distribution(
+    decided = decide_distribution(
         listed=True, outcome=outcome, refusal=refusal, now=NOW, is_wall=is_wall
     )
-    assert fate == ResourceFate(True, after)
+    assert decided == AbsentResource(True, after)
 
 
 OTHERS = [known(name) for name in "opqrstu"]

@@ -15,7 +15,8 @@ from aiohttp import web
 from ckan.tests.helpers import call_action
 from rdflib import RDF, URIRef
 
-from ckanext.freshness.harvesting.strategy import BrakeLimits, RecordClass
+from ckanext.freshness.harvesting.brake import BrakeLimits
+from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.conftest import add_source, stored, sysadmin
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, unchanged

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+from ckanext.freshness.harvesting.brake import BrakeLimits
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
 from ckanext.freshness.harvesting.messages import Message
 from ckanext.freshness.harvesting.preview import Tell
@@ -31,7 +32,6 @@ from ckanext.freshness.harvesting.source_config import Source, SourceConfig
 from ckanext.freshness.harvesting.source_type import CrawlEnd, CrawlInput
 from ckanext.freshness.harvesting.strategy import (
     AbsentRecord,
-    BrakeLimits,
     Decisions,
     HeldDeletions,
     RecordClass,
