@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from datetime import datetime, timezone
 from time import monotonic
 
+from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from .address_guard import InsideAddress
-from .connections import Connections, Names
+from .address_guard import EVERYWHERE, Guard, InsideAddress
+from .connections import Connections
 from .encodings import ACCEPTED
 from .errors import FailureReason, Fault, Meaning
 from .exchange import (
@@ -35,9 +37,10 @@ from .exchange import (
     pause_after,
     take_body,
 )
-from .faults import NameFault, fault_of
+from .faults import NO_NAMES, NameFault, fault_of
 from .headers import can_be_sent, parse_http_date, parse_retry_after
 from .hosts import Host, Hosts
+from .resolver import Resolver, system_resolver
 from .urls import Target, display_url, host_name
 
 _REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
@@ -59,7 +62,7 @@ class Client:
     """An HTTP client, used as ``async with Client(settings, hosts) as client``.
 
     :param hosts: limits and statistics of hosts; they may outlive the client
-    :param names: the cache of name lookups
+    :param resolver: creates the resolver of names
     :param concurrency: number of requests at the same time, at all hosts together; None for no limit
     :raises ValueError: a setting is invalid; the message names it
     """
@@ -68,7 +71,7 @@ class Client:
         self,
         settings: ClientSettings,
         hosts: Hosts,
-        names: Names | None = None,
+        resolver: Callable[[], AbstractResolver] = system_resolver,
         *,
         concurrency: int | None = None,
     ) -> None:
@@ -76,9 +79,10 @@ class Client:
             raise ValueError("the user agent has characters that no header may have")
         self.settings = settings
         self.hosts = hosts
-        self._names = names or Names()
         self._places = asyncio.Semaphore(concurrency) if concurrency else contextlib.nullcontext()
         self._proxy = _proxy_url(settings.proxy)
+        # Behind a proxy, all connections go to the proxy, which may be inside of the network.
+        self._resolver = Resolver(EVERYWHERE if self._proxy else settings.guard, resolver)
         self._insecure = frozenset(map(host_name, settings.insecure_hosts))
         self._connections: Connections | None = None
 
@@ -91,16 +95,14 @@ class Client:
         }
         if settings.languages is not None:
             headers["Accept-Language"] = settings.languages
-        self._connections = Connections(
-            self._names, settings.guard, headers, self._proxy, settings.ca_bundle
-        )
+        self._connections = Connections(self._resolver, headers, self._proxy, settings.ca_bundle)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._connections is not None:
             await self._connections.close()
             self._connections = None
-        await self._names.close()
+        await self._resolver.close()
 
     async def fetch(self, request: Request, choose: Choose | None = None) -> Answer:
         """Send a request, and retry until there is an answer or no attempt is left.
@@ -170,7 +172,7 @@ class Client:
 
     def begin_last_round(self, name: str) -> None:
         """Allow requests again to a host that was given up for its silence, and look up its name again."""
-        self._names.forget(name)
+        self._resolver.forget(name)
         self.hosts.of(name).begin_last_round()
 
     async def _hop(self, pending: RequestAttempts) -> Answer | Target | float:
@@ -183,7 +185,8 @@ class Client:
         host = self.hosts.of(target.host)
         host.refuse()
         try:
-            await self._admit(pending, target)
+            guard = self.settings.guard if self._proxy else None
+            await _admit(pending, target, self._resolver, guard)
             async with host, self._places:
                 host.refuse()
                 found = await self._ask(pending, target, host)
@@ -192,24 +195,6 @@ class Client:
             raise
         host.ended(None, is_last=False)
         return found
-
-    async def _admit(self, pending: RequestAttempts, target: Target) -> None:
-        """Check, before there is a connection, that ``target`` may be requested.
-
-        :raises Fault: its host is not allowed, has no address, or has only internal addresses
-        """
-        allowed = pending.request.host_allowed
-        if allowed is not None and not allowed(target.host):
-            words = "was not requested: its host is not allowed"
-            raise Fault(FailureReason.HOST_NOT_ALLOWED, words)
-        try:
-            # Before the request begins, so that a slow lookup uses up neither the host's connections nor the
-            # attempt's time. The connector then finds the addresses in the cache.
-            addresses = await self._names.of(target)
-            if self._proxy:
-                self.settings.guard.admitted(addresses)
-        except (NameFault, InsideAddress) as error:
-            raise fault_of(error, pending.limits) from error
 
     async def _ask(
         self, pending: RequestAttempts, target: Target, host: Host
@@ -270,6 +255,31 @@ def _proxy_url(proxy: str | None) -> URL | None:
     if url.scheme not in ("http", "https") or not url.host:
         raise ValueError(f"the proxy {display_url(proxy)} is not an http:// or https:// URL")
     return url
+
+
+async def _admit(
+    pending: RequestAttempts, target: Target, resolver: Resolver, guard: Guard | None
+) -> None:
+    """Check, before there is a connection, that ``target`` may be requested.
+
+    :param guard: judges the addresses of its name if a proxy makes the connection, else None
+    :raises Fault: its host is not allowed, has no address, or has only internal addresses
+    """
+    allowed = pending.request.host_allowed
+    if allowed is not None and not allowed(target.host):
+        words = "was not requested: its host is not allowed"
+        raise Fault(FailureReason.HOST_NOT_ALLOWED, words)
+    try:
+        # Before the request begins, so that a slow lookup uses up neither the host's connections nor the
+        # attempt's time. The connector then finds the addresses in the cache.
+        addresses = await resolver.of(target)
+        if guard is not None:
+            guard.admitted(addresses)
+    except (NameFault, InsideAddress) as error:
+        if guard is not None and isinstance(error, NameFault) and not resolver.has_found:
+            # Sites behind a proxy may have no name servers for the Internet.
+            raise Fault(FailureReason.NO_ROUTE, NO_NAMES) from error
+        raise fault_of(error, pending.limits) from error
 
 
 async def _judge(

@@ -1,32 +1,22 @@
-"""Names, connections, and single exchanges of request and response: all that aiohttp does.
-
-aiodns reads ``/etc/hosts`` and asks the name servers of ``/etc/resolv.conf``. It uses neither a thread nor a
-socket for each name, so thousands of names with silent servers do not delay the others.
-"""
+"""Connections, and single exchanges of request and response: all that aiohttp does."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import ssl
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from math import inf
 from pathlib import Path
-from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import aiohttp
-from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENOTFOUND, DNSError
-from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDict
 from yarl import URL
 
 from . import second_look
-from .address_guard import EVERYWHERE, Guard
 from .errors import FailureReason, Fault
 from .exchange import Exchange, Hop, Limits
 from .faults import (
@@ -34,158 +24,9 @@ from .faults import (
     NETWORK_FAULTS,
     PROXY_AWAY,
     TRUNCATED,
-    NameFault,
     fault_of,
 )
-from .urls import Target
-
-# Names
-
-
-_DOES_NOT_EXIST = frozenset({ARES_ENOTFOUND, ARES_ENODATA, ARES_EBADNAME})
-
-_FIRST_WAIT = 1.0
-"""Seconds until the query to a silent name server is repeated; c-ares adapts the wait to each server."""
-_QUESTIONS = 4
-"""Queries to each name server; the wait doubles after each."""
-_LOOKUPS = 2_000
-"""Names looked up at the same time: name servers drop queries when they are overloaded."""
-_PAUSE = 1.0
-"""Seconds for which a failed lookup is not repeated."""
-
-
-class _KnownName(NamedTuple):
-    addresses: Sequence[str]
-    until: float
-    reason: FailureReason | None = None
-    words: str = ""
-
-
-def system_resolver() -> AbstractResolver:
-    """Return a resolver for the names of the Internet and of this machine."""
-    return aiohttp.AsyncResolver(timeout=_FIRST_WAIT, tries=_QUESTIONS)
-
-
-class Names:
-    """The looked-up names of a run.
-
-    :param resolver: creates the resolver, in the running loop, when the first name is looked up
-    :param timeout: seconds to wait for a lookup
-    :param ttl: seconds for which addresses are cached
-    """
-
-    def __init__(
-        self,
-        resolver: Callable[[], AbstractResolver] = system_resolver,
-        *,
-        timeout: float = 10.0,
-        ttl: float = 60.0,
-    ) -> None:
-        self._make_resolver = resolver
-        self._resolver: AbstractResolver | None = None
-        self._timeout = timeout
-        self._ttl = ttl
-        self._lookups = asyncio.Semaphore(_LOOKUPS)
-        self._known: dict[str, _KnownName] = {}
-        self._tasks: dict[str, asyncio.Task[_KnownName]] = {}
-
-    async def addresses(self, host: str) -> Sequence[str]:
-        """Return the addresses of ``host``, at least one.
-
-        :raises NameFault: ``NAME_NOT_FOUND`` or ``NAME_LOOKUP_FAILED``
-        """
-        known = self._known.get(host)
-        if known is None or known.until <= monotonic():
-            task = self._tasks.get(host)
-            if task is None:
-                task = self._tasks[host] = asyncio.create_task(self._find(host))
-                task.add_done_callback(lambda _: self._tasks.pop(host))
-            # If one waiting task is cancelled, the others still get the result.
-            known = await asyncio.shield(task)
-        if known.reason is not None:
-            raise NameFault(known.reason, host, known.words)
-        return known.addresses
-
-    async def of(self, target: Target) -> Sequence[str]:
-        """Return the addresses of the host of ``target``, which may be one itself.
-
-        :raises NameFault: as :meth:`addresses`
-        """
-        return [target.host] if target.is_address else await self.addresses(target.host)
-
-    def forget(self, host: str) -> None:
-        """Look ``host`` up again the next time."""
-        self._known.pop(host, None)
-
-    async def close(self) -> None:
-        """Cancel all lookups, and release the resolver."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if self._resolver is not None:
-            await self._resolver.close()
-            self._resolver = None
-
-    async def _find(self, host: str) -> _KnownName:
-        if self._resolver is None:
-            self._resolver = self._make_resolver()
-        try:
-            async with self._lookups:
-                lookup = self._resolver.resolve(host, family=socket.AF_UNSPEC)
-                found = await asyncio.wait_for(lookup, self._timeout)
-        except asyncio.TimeoutError:
-            known = _failed(f"could not be looked up within {self._timeout:g} s")
-        except OSError as error:
-            cause = error.__cause__
-            if isinstance(cause, DNSError) and cause.args[0] in _DOES_NOT_EXIST:
-                words = "has a host name that does not exist"
-                known = _KnownName((), inf, FailureReason.NAME_NOT_FOUND, words)
-            else:
-                known = _failed(f"could not be looked up: {error.strerror or error}")
-        else:
-            addresses = dict.fromkeys(entry["host"] for entry in found)
-            known = _KnownName(list(addresses), monotonic() + self._ttl)
-        self._known[host] = known
-        return known
-
-
-def _failed(words: str) -> _KnownName:
-    return _KnownName((), monotonic() + _PAUSE, FailureReason.NAME_LOOKUP_FAILED, words)
-
-
-class GuardedResolver(AbstractResolver):
-    """The resolver of aiohttp's connector: known addresses, without those that the guard refuses."""
-
-    def __init__(self, names: Names, guard: Guard) -> None:
-        self._names = names
-        self._guard = guard
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """Return the addresses of ``host``.
-
-        :raises NameFault: it has none
-        :raises InsideAddress: it has none that may be connected to
-        """
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=0,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for address in self._guard.admitted(await self._names.addresses(host))
-        ]
-
-    async def close(self) -> None:
-        """Keep the names: they outlive the connector."""
-
-
-# Exchanges
+from .resolver import Resolver
 
 _DRAINED = 16 * 1024
 """Unwanted bodies up to this size are read to the end, so that the connection can be kept."""
@@ -312,14 +153,12 @@ class Connections:
 
     def __init__(
         self,
-        names: Names,
-        guard: Guard,
+        resolver: Resolver,
         headers: Mapping[str, str],
         proxy: URL | None,
         ca_bundle: Path | None,
     ) -> None:
-        self._names = names
-        self._guard = guard
+        self._resolver = resolver
         self._headers = headers
         self._proxy = proxy
         self._ca_bundle = ca_bundle
@@ -329,10 +168,9 @@ class Connections:
         self._session = aiohttp.ClientSession(
             connector=_Connector(
                 ssl=trusting(ca_bundle) if ca_bundle is not None else True,
-                # Behind a proxy, all connections go to the proxy, which may be inside of the network.
-                resolver=GuardedResolver(names, EVERYWHERE if proxy else guard),
+                resolver=resolver,
                 use_dns_cache=False,
-                socket_factory=None if proxy else guard.socket,
+                socket_factory=resolver.guard.socket,
                 # Hosts limit the connections: waiting for one must not count as time of the request.
                 limit=0,
                 enable_cleanup_closed=_NEEDS_CLEANUP,
@@ -360,8 +198,8 @@ class Connections:
                 is_tls = hop.target.scheme == "https"
                 return await second_look.ask(
                     replace(hop, headers=headers),
-                    await self._names.of(hop.target),
-                    self._guard,
+                    await self._resolver.of(hop.target),
+                    self._resolver.guard,
                     _outdated_tls(self._ca_bundle, verify) if is_tls else None,
                 )
             response = await self._head(hop, verify=verify)

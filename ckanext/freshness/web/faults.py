@@ -37,6 +37,7 @@ NETWORK_FAULTS = (
 BROKE_OFF = "broke the connection off"
 NO_ANSWER = "closed the connection without an answer"
 TRUNCATED = "ended before the body was complete"
+NO_NAMES = "was not requested: this machine finds no name, and must judge addresses before the proxy is asked"
 PROXY_AWAY = "could not be asked through the proxy: it cannot be reached"
 
 _ERRNO: dict[int | None, tuple[FailureReason, str]] = {

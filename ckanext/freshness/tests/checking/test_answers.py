@@ -22,7 +22,6 @@ from ckanext.freshness.tests.checking.answers import (
 from ckanext.freshness.tests.checking.test_hdx_check import run_check
 from ckanext.freshness.tests.servers.raw import RawServer
 from ckanext.freshness.tests.web.support import asking
-from ckanext.freshness.web.connections import Names
 
 NIGHTS = range(3)
 
@@ -77,7 +76,7 @@ def _resource(number: int, case: Case, port: int, before: list[CheckResult]) -> 
 
 
 def _checked(resources: list[ResourceToCheck]) -> list[CheckResult]:
-    names = Names(asking(lambda _: ["127.0.0.1"]))
+    names = asking(lambda _: ["127.0.0.1"])
     limits: dict[str, Any] = {"attempts": 2, "read": 5.0, "total": 20.0, "retry_after_max": 1.0}
     return run_check(resources, names=names, max_bytes=MOST_BYTES, **limits)
 

@@ -32,7 +32,6 @@ from ckanext.freshness.tests.checking.test_hdx_check import run_check
 from ckanext.freshness.tests.servers.raw import RawServer
 from ckanext.freshness.tests.web.support import SETTINGS, asking
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.connections import Names
 
 ADDRESS = "127.0.0.1"
 MOST = 64 * 1024
@@ -233,7 +232,7 @@ def _night(server: Server, memories: list[KnownContent], is_encrypted: bool) -> 
     found = run_check(
         resources,
         confirm_after=0.0,
-        names=Names(asking(lambda host: ["127.0.0.1" if host != "localhost" else "127.0.0.2"])),
+        names=asking(lambda host: ["127.0.0.1" if host != "localhost" else "127.0.0.2"]),
         settings=replace(SETTINGS, guard=Guard([f"{ADDRESS}/32"]), ca_bundle=server.bundle),
         # Each attempt has a second look.
         patience=4 * LIMITS["attempts"] * LIMITS["total"],

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from aiohttp.abc import AbstractResolver
 
 from ckanext.freshness.checking.decisions import (
     UNOPENED,
@@ -35,7 +36,6 @@ from ckanext.freshness.tests.web.support import (
     lookup,
 )
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.exchange import ClientSettings
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
@@ -53,7 +53,7 @@ def run_check(
     concurrency: int = 200,
     sink: Sink | None = None,
     policies: Mapping[str, HostPolicy] | None = None,
-    names: Names | None = None,
+    names: Callable[[], AbstractResolver] | None = None,
     settings: ClientSettings = SETTINGS,
     now: Callable[[], datetime] = lambda: NOW,
     patience: float | None = None,
@@ -74,8 +74,8 @@ def run_check(
         configured = replace(settings, limits=replace(FAST, **limits))
         hosts = Hosts(UNPACED, policies)
         with ContentSandbox() as sandbox:
-            known = names or Names(lookup({}))
-            async with Client(configured, hosts, known, concurrency=concurrency) as client:
+            resolver = names or lookup({})
+            async with Client(configured, hosts, resolver, concurrency=concurrency) as client:
                 tools = HdxTools(client, sandbox, now)
                 checks = check_resources(visits, tools, give, confirm_after=confirm_after)
                 await asyncio.wait_for(checks, patience)

@@ -19,7 +19,6 @@ from ckanext.freshness.checking.own_network import LEAST_HOSTS
 from ckanext.freshness.tests.checking.test_hdx_check import run_check, visit
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.web.support import FileServer, asking, no_such_name
-from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.hosts import HostPolicy
 
 HASTY = HostPolicy(connections=2, per_second=math.inf, failures=4, last_round=0.2)
@@ -111,7 +110,7 @@ def test_silence_of_all_hosts_is_no_failure_of_theirs(
         return ["127.0.0.1"]
 
     visits = of_hosts(hosts, server.port) + [visit(f"{server.url}{path}") for path in others]
-    found = run_check(visits, names=Names(asking(find)), read=0.4, attempts=1)
+    found = run_check(visits, names=asking(find), read=0.4, attempts=1)
     assert len(found) == len(visits)
     silent = [one for one in found if one.host.startswith("silent")]
     outcome = Outcome.CANNOT_TELL if is_ours else Outcome.ERROR
@@ -121,7 +120,7 @@ def test_silence_of_all_hosts_is_no_failure_of_theirs(
 
 def test_only_an_answer_shows_that_the_network_works(server: FileServer) -> None:
     server.faults[lambda request: True] = faults.Hang()
-    names = Names(asking(lambda _: ["127.0.0.1"]))
+    names = asking(lambda _: ["127.0.0.1"])
     visits = [
         *of_hosts(LEAST_HOSTS, server.port),
         visit("ftp://a.example/"),

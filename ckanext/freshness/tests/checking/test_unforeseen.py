@@ -23,7 +23,6 @@ from ckanext.freshness.copies.store import StagedBody
 from ckanext.freshness.tests.servers.raw import RawServer, answering
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, lookup
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.hosts import Hosts
 
 # What is interrupted cannot tidy up.
@@ -134,7 +133,7 @@ def url_of(server: RawServer, name: str) -> str:
 
 def make_client(answers: Mapping[str, bytes] = ANSWERS) -> Client:
     names = lookup({f"{name}.example": ["127.0.0.1"] for name in answers})
-    return Client(SETTINGS, Hosts(UNHURRIED), Names(names))
+    return Client(SETTINGS, Hosts(UNHURRIED), names)
 
 
 def test_of_the_policy_hdx(server: RawServer) -> None:

@@ -17,7 +17,6 @@ from ckanext.freshness.tests.servers.base import LoopbackServer
 from ckanext.freshness.tests.servers.base import Request as Asked
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FetchError
 from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import Answer, Choose, ClientSettings, Limits, Request
@@ -106,8 +105,8 @@ def visit(
     """Fetch a URL with a new client."""
 
     async def main() -> Answer:
-        known = Names(lookup(names or {}))
-        async with Client(settings, hosts or Hosts(UNHURRIED), known) as client:
+        resolver = lookup(names or {})
+        async with Client(settings, hosts or Hosts(UNHURRIED), resolver) as client:
             return await client.fetch(asked, choose)
 
     asked = Request(request) if isinstance(request, str) else request

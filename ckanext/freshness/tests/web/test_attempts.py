@@ -16,7 +16,6 @@ from ckanext.freshness.tests.web.support import (
     visit,
 )
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.exchange import Request
 from ckanext.freshness.web.hosts import Hosts
 
@@ -69,7 +68,7 @@ def test_retry_after_holds_for_the_whole_host_and_for_no_other(server: FileServe
     other = server.url_at("127.0.0.3")
 
     async def main() -> bool:
-        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
+        async with Client(SETTINGS, Hosts(UNHURRIED), lookup({})) as client:
             busy = asyncio.create_task(client.fetch(Request(f"{server.url}/busy")))
             while server.count("/busy") == 0:
                 await asyncio.sleep(0.005)

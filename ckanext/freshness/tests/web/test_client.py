@@ -25,7 +25,6 @@ from ckanext.freshness.tests.web.support import (
     visit,
 )
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import (
@@ -91,7 +90,7 @@ def test_a_connection_on_which_an_answer_is_still_to_come_is_not_used_again(
     server.files["/slow"] = Served(200, b"of somebody else")
 
     async def main() -> Answer:
-        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
+        async with Client(SETTINGS, Hosts(UNHURRIED), lookup({})) as client:
             await client.fetch(Request(f"{server.url}/first"))
             server.latency = 0.1
             slow = asyncio.create_task(client.fetch(Request(f"{server.url}/slow")))
@@ -108,7 +107,7 @@ def test_no_cookie_is_kept(server: FileServer) -> None:
     server.files["/x"] = Served(200, b"", {"Set-Cookie": "visitor=1; Path=/"})
 
     async def main() -> None:
-        names = Names(lookup({"data.example": ["127.0.0.1"]}))
+        names = lookup({"data.example": ["127.0.0.1"]})
         async with Client(SETTINGS, Hosts(UNHURRIED), names) as client:
             for _ in range(2):
                 await client.fetch(Request(f"http://data.example:{server.port}/x"))

@@ -13,7 +13,6 @@ import pytest
 from ckanext.freshness.tests.servers.raw import RawServer, Speak
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, lookup
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import Answer, Request
 from ckanext.freshness.web.hosts import Hosts
@@ -50,7 +49,7 @@ def fetch(urls: Sequence[str], attempts: int = 1) -> list[Answer]:
     settings = replace(SETTINGS, limits=limits)
 
     async def main() -> list[Answer]:
-        async with Client(settings, Hosts(UNHURRIED), Names(lookup({}))) as client:
+        async with Client(settings, Hosts(UNHURRIED), lookup({})) as client:
             asked = map(Request, urls)
             return [await client.fetch(one) for one in asked]
 
@@ -67,7 +66,7 @@ def test_a_connection_that_was_closed_meanwhile_costs_no_attempt() -> None:
 
     async def main(url: str) -> list[int]:
         settings = replace(SETTINGS, limits=replace(SETTINGS.limits, attempts=1))
-        async with Client(settings, Hosts(UNHURRIED), Names(lookup({}))) as client:
+        async with Client(settings, Hosts(UNHURRIED), lookup({})) as client:
             return [(await client.fetch(Request(f"{url}/{n}"))).status for n in range(3)]
 
     with RawServer(once) as server:

@@ -26,7 +26,6 @@ from ckanext.freshness.tests.web.support import (
     visit,
 )
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FailureReason, FetchError
 from ckanext.freshness.web.exchange import Limits, Request
 from ckanext.freshness.web.faults import fault_of
@@ -174,7 +173,7 @@ def test_connect_timeout() -> None:
 
 def test_out_of_sockets(server: FileServer) -> None:
     async def main() -> FetchError:
-        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
+        async with Client(SETTINGS, Hosts(UNHURRIED), lookup({})) as client:
             soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
             resource.setrlimit(resource.RLIMIT_NOFILE, (_lowest_free_descriptor(), hard))
             try:
@@ -240,7 +239,7 @@ def test_waiting_in_our_queues_is_no_timeout(server: FileServer) -> None:
         hosts = Hosts(replace(UNHURRIED, connections=1, per_second=7.0))
         limits = replace(FAST, connect=0.8, read=0.8, total=0.8)
         settings = replace(SETTINGS, limits=limits)
-        async with Client(settings, hosts, Names(lookup({}))) as client:
+        async with Client(settings, hosts, lookup({})) as client:
             answers = await asyncio.gather(
                 *(client.fetch(Request(f"{server.url}/{n}")) for n in range(8))
             )

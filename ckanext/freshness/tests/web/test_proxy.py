@@ -15,10 +15,20 @@ import trustme
 
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.raw import RawServer, saying
-from ckanext.freshness.tests.web.support import SETTINGS, FileServer, deaf_port, failure, visit
+from ckanext.freshness.tests.web.support import (
+    SETTINGS,
+    UNHURRIED,
+    FileServer,
+    deaf_port,
+    failure,
+    lookup,
+    visit,
+)
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.errors import FailureReason
-from ckanext.freshness.web.exchange import ClientSettings
+from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.errors import FailureReason, FetchError
+from ckanext.freshness.web.exchange import ClientSettings, Request
+from ckanext.freshness.web.hosts import Hosts
 
 PUBLIC = {"data.example": ["8.8.8.8"]}
 
@@ -88,7 +98,8 @@ REFUSED = [
     ("http://2130706433/x", {}, FailureReason.INSIDE_ADDRESS),
     ("http://inside.example/x", {"inside.example": ["192.168.0.1"]}, FailureReason.INSIDE_ADDRESS),
     ("https://inside.example/x", {"inside.example": ["192.168.0.1"]}, FailureReason.INSIDE_ADDRESS),
-    ("http://unknown.example/x", {}, FailureReason.NAME_NOT_FOUND),
+    # The site may have no name servers for the Internet.
+    ("http://unknown.example/x", {}, FailureReason.NO_ROUTE),
 ]
 
 
@@ -108,6 +119,19 @@ def test_nor_after_a_redirect(server: FileServer, proxy: tuple[Proxy, ClientSett
     error = failure("http://data.example/x", settings=proxy[1], names=PUBLIC)
     assert error.reason is FailureReason.INSIDE_ADDRESS
     assert len(proxy[0].requests) == 1
+
+
+def test_a_name_that_alone_is_not_found_does_not_exist(
+    proxy: tuple[Proxy, ClientSettings],
+) -> None:
+    async def main() -> None:
+        async with Client(proxy[1], Hosts(UNHURRIED), lookup(PUBLIC)) as client:
+            await client.fetch(Request("http://data.example/x"))
+            with pytest.raises(FetchError) as caught:
+                await client.fetch(Request("http://unknown.example/x"))
+            assert caught.value.reason is FailureReason.NAME_NOT_FOUND
+
+    asyncio.run(main())
 
 
 def test_tls_goes_through_the_proxy_and_is_verified(tmp_path: Path) -> None:

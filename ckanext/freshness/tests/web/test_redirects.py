@@ -19,7 +19,6 @@ from ckanext.freshness.tests.web.support import (
     visit,
 )
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.exchange import Request
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
@@ -100,7 +99,7 @@ def test_two_hosts_that_redirect_to_each_other_do_not_block_each_other(server: F
     server.faults["/b"] = faults.Redirect(to=f"{server.url}/x")
 
     async def main() -> None:
-        async with Client(SETTINGS, Hosts(HostPolicy(1, 1000.0)), Names(lookup({}))) as client:
+        async with Client(SETTINGS, Hosts(HostPolicy(1, 1000.0)), lookup({})) as client:
             pairs = [Request(f"{server.url}/a"), Request(f"{other}/b")] * 10
             await asyncio.gather(*map(client.fetch, pairs))
 

@@ -18,7 +18,6 @@ from ckanext.freshness.tests.servers.hostile_tls import tls_servers
 from ckanext.freshness.tests.servers.one_file import ETAG, MODIFIED
 from ckanext.freshness.tests.web.support import FAST, SETTINGS, UNHURRIED, lookup
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.exchange import ClientSettings
 from ckanext.freshness.web.hosts import Hosts
 from ckanext.freshness_iati.attempts import Attempt, ErrorType, attempt, last_of
@@ -99,7 +98,7 @@ def run(
     found: list[IatiCheckResult] = []
 
     async def main() -> None:
-        async with Client(settings, Hosts(UNHURRIED), Names(lookup(hosts or {}))) as client:
+        async with Client(settings, Hosts(UNHURRIED), lookup(hosts or {})) as client:
             tools = IatiTools(client, store, lambda: now)
             await check_files(inputs, tools, found.append)
 
