@@ -150,6 +150,130 @@ class StoredCopy(NamedTuple):
     zip_size: int | None = None
 
 
+class Location:
+    """The directory, or the file system of fsspec, that holds the copies. Its failures are StoreErrors.
+
+    :ivar name: the location without credentials
+    """
+
+    def __init__(self, location: str) -> None:
+        self.name = _CREDENTIALS.sub("", location)
+        with self.errors("be opened"):
+            # Imported here, since fsspec takes long to import, and web workers rarely need it.
+            import fsspec
+            from fsspec.implementations.local import LocalFileSystem
+
+            self._system, root = fsspec.core.url_to_fs(location, skip_instance_cache=True)
+            self.root = root.rstrip("/")
+            self._top = self.root.partition("/")[0]
+            if isinstance(self._system, LocalFileSystem):
+                self._top = self.root
+                self._system.makedirs(self.root, exist_ok=True)
+
+    @contextlib.contextmanager
+    def errors(self, what: str, key: str | None = None) -> Iterator[None]:
+        """Turn any exception into a StoreError: every backend has exceptions of its own."""
+        if key is not None:
+            store_keys.check(key)
+        try:
+            yield
+        except StoreError:
+            raise
+        except Exception as error:
+            copy = "The copies" if key is None else f"The copy {key}"
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            reason = _CREDENTIALS.sub("", reason).rstrip(".") or type(error).__name__
+            raise StoreError(f"{copy} in {self.name} cannot {what}: {reason}.") from error
+
+    def open(self, key: str) -> Any:
+        """Open the file of a copy to read it.
+
+        :raises MissingCopy: there is none
+        """
+        try:
+            return self._fresh().open(self._path(key), "rb", block_size=4 * PIECE)
+        except FileNotFoundError:
+            self._check_there()
+            raise MissingCopy(f"There is no copy {key} in {self.name}.") from None
+
+    def size(self, key: str) -> int | None:
+        """Return the size of a copy in bytes; None if there is no copy."""
+        with self.errors("be read", key):
+            try:
+                found = self._fresh().info(self._path(key))
+            except FileNotFoundError:
+                self._check_there()
+                return None
+            return int(found["size"]) if found["type"] == "file" else None
+
+    def find(self, folder: str) -> dict[str, dict[str, Any]]:
+        """Return what is known of each file below a folder, by path."""
+        with self.errors("be listed"):
+            found = self._fresh().find(f"{self.root}/{folder}".rstrip("/"), detail=True)
+            if not found:
+                self._check_there()
+        return dict(found)
+
+    def write(self, staged: StagedBody) -> str:
+        """Write a body beside all copies, and return the path of its file."""
+        name = f"{self.root}/{STAGING}/{secrets.token_hex(12)}"
+        try:
+            with self.errors("take anything more"):
+                with self._in_folder(name, self._system.open, name, "wb") as file:
+                    for piece in staged.pieces():
+                        file.write(piece)
+                found = self._fresh().info(name)["size"]
+            if found != staged.size:
+                raise StoreError(
+                    f"Of {staged.size:,} bytes {found:,} arrived in {self.name}. Is it in order?"
+                )
+        except BaseException:
+            self.discard(name)
+            raise
+        return name
+
+    def put(self, path: str, key: str) -> None:
+        """Move a file to the place of a copy."""
+        with self.errors("be put in its place", key):
+            target = self._path(key)
+            self._in_folder(target, self._system.mv, path, target)
+
+    def remove(self, key: str) -> None:
+        """Remove a copy if it exists."""
+        with self.errors("be removed", key), contextlib.suppress(FileNotFoundError):
+            self._system.rm_file(self._path(key))
+
+    def discard(self, path: str) -> None:
+        """Delete a file that may not exist. Never raises."""
+        with contextlib.suppress(StoreError), self.errors("be removed"):
+            self._system.rm_file(path)
+
+    def _in_folder(self, path: str, act: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function. If it fails because the folder of a path is missing, create the folder, but never
+        the root, which may be a disk that is not mounted; and call it again."""
+        try:
+            return act(*arguments)
+        except FileNotFoundError:
+            self._check_there()
+            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            return act(*arguments)
+
+    def _path(self, key: str) -> str:
+        return f"{self.root}/{store_keys.check(key)}"
+
+    def _fresh(self) -> Any:
+        """Return the file system without its cache of listings, since other processes change the files."""
+        self._system.invalidate_cache()
+        return self._system
+
+    def _check_there(self) -> None:
+        """Raise a StoreError if the directory or bucket is gone, since then no copy is missing by itself."""
+        if self._top and not self._system.exists(self._top):
+            raise StoreError(
+                f"The copies cannot be reached: {self.name} is gone. Is the disk mounted?"
+            )
+
+
 class Store:
     """A store of copies by key.
 
@@ -164,21 +288,11 @@ class Store:
     """
 
     def __init__(self, location: str, quota: int | None = None) -> None:
-        self.location = _CREDENTIALS.sub("", location)
+        self._at = Location(location)
+        self.location = self._at.name
         self.quota = quota
         self._counting = threading.Lock()
         self._used: int | None = None
-        with self._errors("be opened"):
-            # Imported here, since fsspec takes long to import, and web workers rarely need it.
-            import fsspec
-            from fsspec.implementations.local import LocalFileSystem
-
-            self._system, root = fsspec.core.url_to_fs(location, skip_instance_cache=True)
-            self._root = root.rstrip("/")
-            self._top = self._root.partition("/")[0]
-            if isinstance(self._system, LocalFileSystem):
-                self._top = self._root
-                self._system.makedirs(self._root, exist_ok=True)
 
     def stage(self) -> StagedBody:
         """Return an empty body to write to."""
@@ -209,15 +323,13 @@ class Store:
             more = self._make_room(bodies)
             try:
                 for place, body in bodies.items():
-                    pending[place] = self._write(body)
+                    pending[place] = self._at.write(body)
                 for place in bodies:
-                    with self._errors("be put in its place", place):
-                        target = self._path(place)
-                        self._in_folder(target, self._system.mv, pending[place], target)
+                    self._at.put(pending[place], place)
                     del pending[place]
             finally:
                 for name in pending.values():
-                    self._discard(name)
+                    self._at.discard(name)
                 if pending:
                     self._count(-more)
         return kept
@@ -235,41 +347,29 @@ class Store:
         """
         with self.stage() as staged:
             staged.write(b"-")
-            self._discard(self._write(staged))
+            self._at.discard(self._at.write(staged))
 
     def open(self, key: str) -> CopyReader:
         """Open a copy to read it.
 
         :raises MissingCopy: there is no copy with this key
         """
-        with self._errors("be read", key):
-            try:
-                file = self._fresh().open(self._path(key), "rb", block_size=4 * PIECE)
-            except FileNotFoundError:
-                self._look()
-                raise MissingCopy(f"There is no copy {key} in {self.location}.") from None
-            return CopyReader(self, key, file)
+        with self._at.errors("be read", key):
+            return CopyReader(self._at, key, self._at.open(key))
 
     def size(self, key: str) -> int | None:
         """Return the size of a copy in bytes; None if there is no copy.
 
         :raises StoreError: the store itself is gone, which is not the absence of a copy
         """
-        with self._errors("be read", key):
-            try:
-                found = self._fresh().info(self._path(key))
-            except FileNotFoundError:
-                self._look()
-                return None
-            return int(found["size"]) if found["type"] == "file" else None
+        return self._at.size(key)
 
     def remove(self, key: str) -> None:
         """Remove a copy if it exists. Its ZIP has a key of its own and stays."""
         before = self.size(key)
         if before is None:
             return
-        with self._errors("be removed", key), contextlib.suppress(FileNotFoundError):
-            self._system.rm_file(self._path(key))
+        self._at.remove(key)
         self._count(-before)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
@@ -278,9 +378,10 @@ class Store:
 
     def sizes(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         """Iterate over all keys with a prefix and the sizes of their copies in bytes, in any order."""
-        hidden = f"{self._root}/{STAGING}/"
-        for path, found in self._find(prefix.rpartition("/")[0]).items():
-            key = path[len(self._root) :].lstrip("/")
+        root = self._at.root
+        hidden = f"{root}/{STAGING}/"
+        for path, found in self._at.find(prefix.rpartition("/")[0]).items():
+            key = path[len(root) :].lstrip("/")
             if key.startswith(prefix) and not path.startswith(hidden):
                 yield key, int(found["size"])
 
@@ -291,35 +392,12 @@ class Store:
     def sweep(self, now: datetime) -> int:
         """Remove incomplete files older than :data:`LEFT_OVER_AFTER`, and return their number."""
         swept = 0
-        for path, found in self._find(STAGING).items():
+        for path, found in self._at.find(STAGING).items():
             written = _written(found)
             if written is not None and now - written > LEFT_OVER_AFTER:
-                self._discard(path)
+                self._at.discard(path)
                 swept += 1
         return swept
-
-    def _write(self, staged: StagedBody) -> str:
-        """Write a body beside all copies, and return the path of its file."""
-        name = f"{self._root}/{STAGING}/{secrets.token_hex(12)}"
-        try:
-            with self._errors("take anything more"):
-                with self._in_folder(name, self._system.open, name, "wb") as file:
-                    for piece in staged.pieces():
-                        file.write(piece)
-                found = self._fresh().info(name)["size"]
-            if found != staged.size:
-                raise StoreError(
-                    f"Of {staged.size:,} bytes {found:,} arrived in {self.location}. Is it in order?"
-                )
-        except BaseException:
-            self._discard(name)
-            raise
-        return name
-
-    def _discard(self, path: str) -> None:
-        """Delete a file that may not exist. Never raises."""
-        with contextlib.suppress(StoreError), self._errors("be removed"):
-            self._system.rm_file(path)
 
     def _make_room(self, bodies: Mapping[str, StagedBody]) -> int:
         """Reserve the bytes by which the new files are larger than the replaced ones, and return their
@@ -346,53 +424,6 @@ class Store:
             if self._used is not None:
                 self._used += more
 
-    def _in_folder(self, path: str, act: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function. If it fails because the folder of a path is missing, create the folder, but never
-        the root, which may be a disk that is not mounted; and call it again."""
-        try:
-            return act(*arguments)
-        except FileNotFoundError:
-            self._look()
-            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
-            return act(*arguments)
-
-    def _look(self) -> None:
-        """Raise a StoreError if the directory or bucket is gone, since then no copy is missing by itself."""
-        if self._top and not self._system.exists(self._top):
-            raise StoreError(
-                f"The copies cannot be reached: {self.location} is gone. Is the disk mounted?"
-            )
-
-    def _find(self, folder: str) -> dict[str, dict[str, Any]]:
-        with self._errors("be listed"):
-            found = self._fresh().find(f"{self._root}/{folder}".rstrip("/"), detail=True)
-            if not found:
-                self._look()
-        return dict(found)
-
-    def _fresh(self) -> Any:
-        """Return the file system without its cache of listings, since other processes change the files."""
-        self._system.invalidate_cache()
-        return self._system
-
-    def _path(self, key: str) -> str:
-        return f"{self._root}/{store_keys.check(key)}"
-
-    @contextlib.contextmanager
-    def _errors(self, what: str, key: str | None = None) -> Iterator[None]:
-        """Turn any exception into a StoreError: every backend has exceptions of its own."""
-        if key is not None:
-            store_keys.check(key)
-        try:
-            yield
-        except StoreError:
-            raise
-        except Exception as error:
-            copy = "The copies" if key is None else f"The copy {key}"
-            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            reason = _CREDENTIALS.sub("", reason).rstrip(".") or type(error).__name__
-            raise StoreError(f"{copy} in {self.location} cannot {what}: {reason}.") from error
-
 
 class CopyReader:
     """An iterator over the bytes of a copy, from any place on. Close it after use.
@@ -400,8 +431,8 @@ class CopyReader:
     :ivar size: the size of the whole copy in bytes
     """
 
-    def __init__(self, store: Store, key: str, file: Any) -> None:
-        self._store = store
+    def __init__(self, location: Location, key: str, file: Any) -> None:
+        self._location = location
         self._key = key
         self._file = file
         file.seek(0, 2)
@@ -428,7 +459,7 @@ class CopyReader:
     def __next__(self) -> bytes:
         if not self._left:
             raise StopIteration
-        with self._store._errors("be read", self._key):  # noqa: SLF001 - of the same module
+        with self._location.errors("be read", self._key):
             piece = bytes(self._file.read(min(PIECE, self._left)))
         if not piece:
             raise StoreError(f"The copy {self._key} ends {self._left:,} bytes too early.")

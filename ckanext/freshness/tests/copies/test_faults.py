@@ -22,7 +22,7 @@ def run(
     prelude = """
         import os, resource, signal, sys
         import fsspec.implementations.local
-        from ckanext.freshness.copies.store import Store, StoreError
+        from ckanext.freshness.copies.store import Location, Store, StoreError
         from ckanext.freshness.tests.copies.support import LARGE, SMALL, keep, read
     """
     return subprocess.run(
@@ -46,7 +46,7 @@ def left_over(root: Path) -> list[Path]:
     return list((root / ".staging").iterdir())
 
 
-KILLED_AT = [("_write", 1), ("_write", 2), ("mv", 1), ("mv", 2)]
+KILLED_AT = [("write", 1), ("write", 2), ("mv", 1), ("mv", 2)]
 
 
 @pytest.mark.parametrize(("step", "time"), KILLED_AT)
@@ -60,7 +60,7 @@ def test_killed_between_any_two_steps(
         from fsspec.implementations.local import LocalFileSystem
 
         root, step, time, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-        owner = Store if step == "_write" else LocalFileSystem
+        owner = Location if step == "write" else LocalFileSystem
         seen = []
 
         def killed(self, *arguments):

@@ -97,7 +97,7 @@ def test_what_was_left_over_is_swept_after_a_day(location: str) -> None:
     store = Store(location)
     with store.stage() as staged:
         staged.write(SMALL)
-        store._write(staged)
+        store._at.write(staged)
     now = datetime.now(timezone.utc)
     assert list(store.keys()) == []
     assert store.used() == 0
