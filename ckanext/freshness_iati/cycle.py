@@ -101,7 +101,7 @@ def run_cycle(
         cycle = _Cycle(source_id, lock, store, strict, clock, show_progress, report)
         began = monotonic()
         try:
-            if harvest is None or cycle.read_registry(harvest):
+            if harvest is None or _read_registry(source_id, harvest, report):
                 cycle.update_files(package_ids)
         except BaseException as error:
             cycle.end_early(error)
@@ -121,34 +121,6 @@ class _Cycle:
     clock: Clock
     show_progress: ShowProgress
     report: CycleReport
-
-    def read_registry(self, harvest: Harvest) -> bool:
-        """Harvest the source; return whether the cycle continues.
-
-        If the registry cannot be read, it continues with the last harvest: the files still need their checks.
-        If the registry lists far fewer records than before, it stops.
-        """
-        report = self.report
-        try:
-            job_id = harvest(self.source_id)
-        except tk.ObjectNotFound as error:
-            report.errors.append(str(error))
-            return True
-        values = {"jobs": [job_id], "most": MOST_MESSAGES}
-        errors, remarks = (
-            model.Session.execute(sa.text(statement), values).all()
-            for statement in (
-                harvest_sql.FIRST_GATHER_ERRORS,
-                harvest_sql.FIRST_RECORD_ERRORS,
-            )
-        )
-        report.registry_read = not errors
-        report.errors += [from_column(row.message)["message"] for row in errors]
-        report.remarks += [f"{row.url}: {from_column(row.message)['message']}" for row in remarks]
-        hold = holds.hold_of(self.source_id)
-        if hold is not None:
-            report.stopped = tk._("The cycle stopped: {reason}").format(reason=hold.reason)
-        return hold is None
 
     def update_files(self, package_ids: Collection[str] | None) -> None:
         """Delete datasets that are gone, check each file, and publish.
@@ -197,7 +169,7 @@ class _Cycle:
             for batch in batches:
                 self.lock.check()
                 for result in self._write(batch):
-                    self._count(result, lost)
+                    _count(result, lost, self.report)
                     if rules.has_expired(result.decision.state):
                         expired.append(result.file.resource_id)
                 self.show_progress((int(figures["checked"]), int(figures["failed"]), len(known)))
@@ -267,24 +239,6 @@ class _Cycle:
         else:
             self.report.errors += [failure.in_words() for failure in failures]
 
-    def _count(self, result: IatiCheckResult, lost: Collection[str]) -> None:
-        figures, decision = self.report.figures, result.decision
-        outcome, was_stored = decision.outcome, result.kept is not None
-        figures["checked"] += 1
-        figures["failed"] += outcome in rules.FAILED or outcome is IatiOutcome.POSTPONED
-        figures["postponed"] += outcome is IatiOutcome.POSTPONED
-        figures["downloaded"] += was_stored
-        figures["changed"] += was_stored and decision.changed_at is not None
-        if outcome is IatiOutcome.NOT_STORED:
-            figures["not_stored"] += 1
-            if figures["not_stored"] <= MOST_STORE_ERRORS:
-                message = decision.state.attempts[0]["error_details"]["detailed_message"]
-                self.report.errors.append(f"{display_url(result.file.url)}: {message}")
-        # An expired copy is downloaded again as well, but it was removed on purpose.
-        if result.file.resource_id in lost and result.file.key is not None:
-            figures["restored"] += was_stored
-            figures["lost"] += not was_stored
-
     def _expire(self, resource_ids: Sequence[str]) -> None:
         """Delete the copies of files that have failed for too long, unless the brake keeps them."""
         expiring = len(copies.stored_files(resource_ids))
@@ -343,6 +297,54 @@ class _Cycle:
             run_records.RunFigures(datasets=figures, checked=int(figures["checked"])),
             error=error and error[:1000],
         )
+
+
+def _read_registry(source_id: str, harvest: Harvest, report: CycleReport) -> bool:
+    """Harvest the source; return whether the cycle continues.
+
+    If the registry cannot be read, it continues with the last harvest: the files still need their checks.
+    If the registry lists far fewer records than before, it stops.
+    """
+    try:
+        job_id = harvest(source_id)
+    except tk.ObjectNotFound as error:
+        report.errors.append(str(error))
+        return True
+    values = {"jobs": [job_id], "most": MOST_MESSAGES}
+    errors, remarks = (
+        model.Session.execute(sa.text(statement), values).all()
+        for statement in (
+            harvest_sql.FIRST_GATHER_ERRORS,
+            harvest_sql.FIRST_RECORD_ERRORS,
+        )
+    )
+    report.registry_read = not errors
+    report.errors += [from_column(row.message)["message"] for row in errors]
+    report.remarks += [f"{row.url}: {from_column(row.message)['message']}" for row in remarks]
+    hold = holds.hold_of(source_id)
+    if hold is not None:
+        report.stopped = tk._("The cycle stopped: {reason}").format(reason=hold.reason)
+    return hold is None
+
+
+def _count(result: IatiCheckResult, lost: Collection[str], report: CycleReport) -> None:
+    """Count a check in the figures of the cycle."""
+    figures, decision = report.figures, result.decision
+    outcome, was_stored = decision.outcome, result.kept is not None
+    figures["checked"] += 1
+    figures["failed"] += outcome in rules.FAILED or outcome is IatiOutcome.POSTPONED
+    figures["postponed"] += outcome is IatiOutcome.POSTPONED
+    figures["downloaded"] += was_stored
+    figures["changed"] += was_stored and decision.changed_at is not None
+    if outcome is IatiOutcome.NOT_STORED:
+        figures["not_stored"] += 1
+        if figures["not_stored"] <= MOST_STORE_ERRORS:
+            message = decision.state.attempts[0]["error_details"]["detailed_message"]
+            report.errors.append(f"{display_url(result.file.url)}: {message}")
+    # An expired copy is downloaded again as well, but it was removed on purpose.
+    if result.file.resource_id in lost and result.file.key is not None:
+        figures["restored"] += was_stored
+        figures["lost"] += not was_stored
 
 
 def _lost(known: Sequence[KnownFile], sizes: Mapping[str, int]) -> frozenset[str]:
