@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ckanext.freshness.harvesting.brake import BrakeLimits
 from ckanext.freshness.harvesting.ckan.api import CkanApi, JsonClient
 from ckanext.freshness.harvesting.ckan.crawl import CrawlOptions, PortalCrawl
 from ckanext.freshness.harvesting.ckan.mapping import MappingOptions, dataset, organization
@@ -24,7 +25,7 @@ from ckanext.freshness.harvesting.record import (
 )
 from ckanext.freshness.harvesting.source_client import SourceClient, SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
-from ckanext.freshness.harvesting.strategy import AbsentRecord, BrakeLimits, Decisions, deletions
+from ckanext.freshness.harvesting.strategy import AbsentRecord, Decisions, deletions
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
