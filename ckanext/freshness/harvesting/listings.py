@@ -15,7 +15,7 @@ A record that a list leaves out is absent only if the list was read whole. That 
   403.
 - Each record that it lists has a URL that can be requested: any other entry may be the record.
 
-:func:`doubt` decides all this from plain facts.
+:func:`why_unproved` decides all this from plain facts.
 
 Pages shift while they are read: a source that sorts by the last edit moves a dataset from an unread page to a
 read one, and it is on none. If a current record is missing from a list of several pages, the pages are read
@@ -34,6 +34,30 @@ class NotWhole(Exception):
     """A list that was not read whole; the text says why, for people."""
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a list."""
+
+    url: str
+    members: Sequence[str]
+    """The identities of the records on the page, in its order."""
+    further: Sequence[str] = ()
+    """Identities of members of other kinds, such as catalogs; a total may include them."""
+    digest: str = ""
+    """A hash of the page's bytes."""
+    totals: Sequence[int] = ()
+    """The numbers of records in the whole list that the page states."""
+    others: int = 0
+    """The number of members that have no identity; a total may include them."""
+    ends: Sequence[str] = ()
+    """URLs of other pages that the page names as the last one."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it lists nothing at all."""
+        return not self.members and not self.further and not self.others
+
+
 class PagedList:
     """The pages of one list, in the order in which they are read.
 
@@ -46,77 +70,56 @@ class PagedList:
         """
         self.misfit = ""
         self._overlapping = overlapping
-        self._urls: set[str] = set()
+        self._pages: list[Page] = []
         self._digests: set[str] = set()
         self._found: set[str] = set()
         self._repeated: set[str] = set()
         self._further: set[str] = set()
-        self._last = ""
-        self._totals: set[int] = set()
-        self._others = 0
-        self._ends: set[str] = set()
 
     def __len__(self) -> int:
         """Return the number of pages."""
-        return len(self._urls)
+        return len(self._pages)
 
     def note(self, misfit: str) -> None:
         """Note why the pages do not make a whole list, unless another reason is known."""
         self.misfit = self.misfit or misfit
 
-    def add(
-        self,
-        url: str,
-        members: Sequence[str],
-        *,
-        further: Sequence[str] = (),
-        digest: str = "",
-        totals: Sequence[int] = (),
-        others: int = 0,
-        ends: Sequence[str] = (),
-    ) -> bool:
-        """Add a page, and return whether it fits those before: it neither repeats them, nor leaves a gap.
-
-        :param members: the identities of the records on the page, in its order.
-        :param further: identities of members of other kinds, such as catalogs; a total may include them.
-        :param digest: a hash of the page's bytes.
-        :param totals: the numbers of records in the whole list that the page states.
-        :param others: the number of members that have no identity; a total may include them.
-        :param ends: URLs of other pages that the page names as the last one.
-        """
+    def add(self, page: Page) -> bool:
+        """Add a page, and return whether it fits those before: it neither repeats them, nor leaves a gap."""
+        members, further = page.members, page.further
         is_old = self._found.issuperset(members) and (
             bool(members) or all(one in self._found or one in self._further for one in further)
         )
+        last = next((one.members[-1] for one in reversed(self._pages) if one.members), "")
         rows = (
-            (digest and digest in self._digests, f"its page {url} repeats an earlier page"),
             (
-                self._overlapping and (not members or members[0] != self._last),
+                page.digest and page.digest in self._digests,
+                f"its page {page.url} repeats an earlier page",
+            ),
+            (
+                self._overlapping and (not members or members[0] != last),
                 "its pages do not meet",
             ),
             # Overlapping pages are proved by where they meet.
             (self._overlapping, ""),
-            (not members and not further and not others, f"its page {url} lists nothing"),
+            (page.is_empty, f"its page {page.url} lists nothing"),
             (
-                not self._found and not self._further and not self._others,
+                all(one.is_empty for one in self._pages),
                 "its first page lists nothing, although it has further pages",
             ),
             # Each page may name all records, and describe some.
             (
                 is_old and (members or further),
-                f"its page {url} lists only records of earlier pages",
+                f"its page {page.url} lists only records of earlier pages",
             ),
         )
-        misfit = next((words for holds, words in rows if holds and self._urls), "")
+        misfit = next((words for holds, words in rows if holds and self._pages), "")
         self.note(misfit)
-        self._urls.add(url)
-        self._digests.add(digest)
+        self._pages.append(page)
+        self._digests.add(page.digest)
         self._repeated.update(self._found.intersection(members))
         self._found.update(members)
         self._further.update(further)
-        self._ends.update(ends)
-        self._last = members[-1] if members else self._last
-        self._others += others
-        self._totals.update(totals)
         return not misfit
 
     def end(self) -> None:
@@ -125,18 +128,21 @@ class PagedList:
         The source may state another number of records than its pages have, several numbers, or another last
         page; or it states no number, and its pages have shifted.
         """
-        if len(self._totals) > 1:
-            numbers = " and ".join(map(str, sorted(self._totals)))
+        totals = {total for page in self._pages for total in page.totals}
+        ends = {end for page in self._pages for end in page.ends}
+        others = sum(page.others for page in self._pages)
+        if len(totals) > 1:
+            numbers = " and ".join(map(str, sorted(totals)))
             self.note(f"the number of its records changes: it states {numbers}")
-        if unread := sorted(self._ends - self._urls):
+        if unread := sorted(ends - {page.url for page in self._pages}):
             self.note(f"its last page {unread[0]} was not among those that its pages lead to")
-        if self._repeated and not self._totals and not self._overlapping:
+        if self._repeated and not totals and not self._overlapping:
             words = f"{min(self._repeated)} is on two of its pages"
             self.note(f"{words}, so that another record may be on none")
         read = len(self._found)
         counts = {read, read + len(self._further - self._found)}
-        for total in self._totals:
-            if total not in counts | {count + self._others for count in counts}:
+        for total in totals:
+            if total not in counts | {count + others for count in counts}:
                 self.note(f"it says that it has {total} records, and its pages list {read}")
 
 
@@ -170,7 +176,7 @@ class ListFacts:
     """How many of these this job has read, are current, or are drafts."""
 
 
-def doubt(facts: ListFacts, *, is_missing: bool) -> str | None:
+def why_unproved(facts: ListFacts, *, is_missing: bool) -> str | None:
     """Return, for people, why a list does not prove that a record is absent from it; None if it does.
 
     :param is_missing: a current record is in no list. If there is none, only faults of the source are told.

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+import sys
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from .. import legal_values
-from ..listings import NotWhole, PagedList
+from ..listings import NotWhole, Page, PagedList
 from ..messages import HarvestMessage, MessageCode
 from ..record import ReadOutcome
-from ..source_client import SourceReader, UnreadableDocument
+from ..source_client import SourceClient, SourceReader, UnreadableDocument
 
 MOST_VALUES = 2_000_000
 """Values in one answer. 50 MB of empty lists would take more than 1 GB when parsed; this many values take at
@@ -31,10 +32,26 @@ most half of that. A dataset has about ten values in an index file, about 200 in
 
 ROWS = 1000
 """Records requested per page: the default of ``ckan.search.rows_max``."""
-WHOLE_ROWS = 100
-"""Datasets requested per page if the portal sends them whole."""
+FIELDS = "id,metadata_modified,organization,dataset_type"
+"""The fields of Solr that the list needs. Solr cannot give ``owner_org``."""
 READINGS = 3
 """How often a list is read that keeps changing."""
+FILTERS = {
+    "organizations_filter_include": "+organization",
+    "groups_filter_include": "+groups",
+    "organizations_filter_exclude": "-organization",
+    "groups_filter_exclude": "-groups",
+}
+"""Keys that name organizations or groups of the portal; for each the beginning of a query of Solr for their
+datasets, or for all others."""
+NO_DATASETS = frozenset({"harvest", "showcase"})
+"""Types of packages that are no datasets."""
+WHOLE_ROWS = 100
+"""Datasets requested per page if the portal sends them whole."""
+WITHOUT_MEMBERS = dict.fromkeys(
+    [f"include_{part}" for part in ("users", "groups", "tags", "followers", "datasets")], "false"
+)
+"""Arguments of the actions that show organizations and groups."""
 
 _REFUSED = frozenset({401, 403, 404, 405, 410, 501})
 """Statuses by which a portal says that it does not have, or does not allow, a search."""
@@ -42,8 +59,6 @@ _REFUSED = frozenset({401, 403, 404, 405, 410, 501})
 _PAGE = re.compile(r"(/api(/\d+)?(/action(/\w+)?)?|/dataset)/*$")
 """The end of a URL that people enter for a portal: of its API, of an action, or of its list of datasets."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-
-Result = TypeVar("Result")
 
 
 class JsonClient(SourceReader):
@@ -109,15 +124,39 @@ def site_of(source_url: str) -> Site:
     return Site(place.geturl(), place._replace(netloc=without_user(parts.netloc)).geturl())
 
 
-class CkanApi:
+@dataclass(slots=True)
+class Listed:
+    """What a portal lists."""
+
+    modified: dict[str, str | None] = field(default_factory=dict)
+    """:func:`modified_of` each dataset, by its id."""
+    owners: dict[str, str | None] = field(default_factory=dict)
+    """The organization of each dataset, by the dataset's id: its id, or its name in Solr."""
+    others: dict[str, str] = field(default_factory=dict)
+    """The type of each package that is no dataset, by the package's id."""
+    failure: UnreadableDocument | None = None
+    """Why the list was not read whole; None if it was."""
+
+    def add(self, raw: Mapping[str, Any]) -> None:
+        """Note a package of the list."""
+        dataset_id = str(id_of(raw))
+        if (kind := text_of(raw.get("dataset_type") or raw.get("type"))) in NO_DATASETS:
+            self.others[dataset_id] = str(kind)
+        else:
+            owner = text_of(raw.get("owner_org")) or text_of(raw.get("organization"))
+            self.owners[dataset_id] = sys.intern(owner) if owner else None
+            self.modified[dataset_id] = modified_of(raw)
+
+
+class CkanApi(JsonClient):
     """The API of one CKAN."""
 
-    def __init__(self, client: JsonClient, source_url: str, max_records: int) -> None:
+    def __init__(self, opened: SourceClient, source_url: str, max_records: int) -> None:
         """
         :param source_url: URL of the site, or of its API
         :param max_records: a list with more records counts as unreadable
         """
-        self._client = client
+        super().__init__(opened)
         self._max_records = max_records
         self.site = site_of(source_url)
 
@@ -125,58 +164,78 @@ class CkanApi:
         """Return the URL of an action."""
         return f"{self.site.url}/api/3/action/{action}"
 
-    async def call(self, action: str, query: Mapping[str, Any]) -> Any:
-        """Return the result of an action.
+    def url_of(self, dataset_id: str) -> str:
+        """Return the URL of a dataset's page."""
+        return self.site.url_of("dataset", dataset_id)
 
-        :raises UnreadableDocument: there is none.
+    async def show(self, kind: str, name_or_id: str) -> dict[str, Any]:
+        """Return a dataset, organization or group by its name or id.
+
+        :param kind: ``dataset``, ``organization`` or ``group``.
+        :raises UnreadableDocument: there is no answer, or one with another record.
         """
-        return (await self._call(action, query))[1]
+        action, more = f"{kind}_show", WITHOUT_MEMBERS
+        if kind == "dataset":
+            action, more = "package_show", {}
+        _, raw = await self._call(action, {"id": name_or_id, **more})
+        url = f"{self.action_url(action)}?id={name_or_id}"
+        if not isinstance(raw, dict) or id_of(raw) is None:
+            raise UnreadableDocument(url, f"answered with no {kind}")
+        if name_or_id not in (id_of(raw), text_of(raw.get("name"))):
+            raise UnreadableDocument(url, f"answered with another {kind}: {id_of(raw)}")
+        return raw
 
-    async def _call(self, action: str, query: Mapping[str, Any]) -> tuple[str, Any]:
-        url = f"{self.action_url(action)}?{urlencode(query)}"
-        try:
-            answer = await self._client.json(url)
-        except UnreadableDocument as error:
-            is_told = error.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE)
-            if is_told and not _is_refusal(error.body):
-                # A proxy or a web application firewall says nothing of the record.
-                error.outcome = ReadOutcome.FAILED
-            raise
-        if not isinstance(answer, dict) or answer.get("success") is not True:
-            raise UnreadableDocument(url, "did not answer with the result of an API call")
-        return url, answer.get("result")
+    async def read_list(self, fq: str) -> Listed:
+        """Read the list of all datasets.
 
-    async def until_whole(self, read: Callable[[], Awaitable[Result]]) -> Result:
-        """Read the list of datasets until it is consistent.
+        Some portals send whole datasets. All take too much memory: those that changed are requested again.
 
-        :param read: reads it once, and raises :class:`NotWhole` if it is not.
-        :raises UnreadableDocument: it never was.
+        :param fq: a query of Solr that all of them match
         """
-        for _ in range(READINGS - 1):
+        listed = Listed()
+        for _ in range(READINGS):
             try:
-                return await read()
-            except NotWhole:
-                pass
-        try:
-            return await read()
-        except NotWhole as error:
-            words = f"{error}, each of the {READINGS} times that it was read"
-            raise UnreadableDocument(self.action_url("package_search"), words) from error
+                async for rows in self._pages(fq):
+                    for raw in rows:
+                        listed.add(raw)
+            except NotWhole as error:
+                words = f"{error}, each of the {READINGS} times that it was read"
+                listed.failure = UnreadableDocument(self.action_url("package_search"), words)
+                continue
+            except UnreadableDocument as error:
+                listed.failure = error
+            else:
+                listed.failure = None
+            break
+        return listed
 
-    async def search(self, *, fq: str = "", fl: str = "") -> AsyncIterator[list[Any]]:
+    async def found(self, query: Mapping[str, Any]) -> tuple[list[Any], int]:
+        """Return the datasets that one ``package_search`` gives, and the number of all that it finds.
+
+        :raises UnreadableDocument: there is no answer
+        """
+        url, result = await self._call("package_search", query)
+        rows = result.get("results") if isinstance(result, dict) else None
+        if not isinstance(rows, list):
+            raise UnreadableDocument(url, "answered with no list of datasets")
+        count = result.get("count")
+        # True is an integer, too.
+        if type(count) is not int or count < 0:
+            raise UnreadableDocument(url, "does not say how many datasets there are")
+        return rows, count
+
+    async def _pages(self, fq: str) -> AsyncIterator[list[Any]]:
         """Yield the datasets that ``package_search`` finds, by ascending id, page by page, each of them once.
 
-        :param fq: find only these.
-        :param fl: the fields of each dataset; a portal may send whole datasets nevertheless.
         :raises NotWhole: at the end, if the pages do not prove that all were read
         """
         whole = PagedList(overlapping=True)
         last, rows_asked, size, read = "", ROWS, 0, 0
         while True:
-            terms = [fq, f'id:["{escaped(last)}" TO *]' if last else ""]
-            query = {"sort": "id asc", "rows": rows_asked, "fq": " ".join(filter(None, terms))}
+            terms = [fq, f'id:["{_escaped(last)}" TO *]' if last else ""]
+            query = {"fq": " ".join(filter(None, terms)), "fl": FIELDS, "sort": "id asc"}
             try:
-                rows, count = await self._found({**query, "fl": fl} if fl else query)
+                rows, count = await self.found({**query, "rows": rows_asked})
             except UnreadableDocument as error:
                 if rows_asked == WHOLE_ROWS or error.status in _REFUSED:
                     raise
@@ -185,12 +244,15 @@ class CkanApi:
             ids = [each for raw in rows if (each := id_of(raw)) is not None]
             # The records before this page. It repeats the last of them.
             before = read - 1 if last else 0
-            whole.add(last, ids, totals=[count + before], others=len(rows) - len(ids))
+            others = len(rows) - len(ids)
+            whole.add(Page(last, ids, totals=[count + before], others=others))
+            if others:
+                whole.note(f"{others} of its records have no id")
             if ids != sorted(set(ids)):
                 whole.note("its datasets do not come in the order of their ids")
             if before > self._max_records:
                 raise too_many(self.action_url("package_search"), self._max_records)
-            yield [raw for raw in rows if not last or id_of(raw) != last]
+            yield [raw for raw in rows if id_of(raw) not in (None, last)]
             size, read = size or len(rows), before + len(rows)
             # The page after a full one shows whether that was the last: the stated number may be wrong.
             if not ids or max(ids) <= last or len(rows) < min(size, rows_asked):
@@ -202,26 +264,35 @@ class CkanApi:
         if whole.misfit:
             raise NotWhole(whole.misfit)
 
-    async def found(self, fq: str, rows: int) -> list[Any]:
-        """Return the datasets that ``package_search`` finds, at most a number of them.
-
-        :raises UnreadableDocument: there is no answer
-        """
-        return (await self._found({"fq": fq, "rows": rows}))[0]
-
-    async def _found(self, query: Mapping[str, Any]) -> tuple[list[Any], int]:
-        url, result = await self._call("package_search", query)
-        if not isinstance(result, dict) or isinstance(result.get("count"), bool):
-            raise UnreadableDocument(url, "answered with no list of datasets")
-        count = result.get("count")
-        if not isinstance(count, int) or count < 0:
-            raise UnreadableDocument(url, "does not say how many datasets there are")
-        return _rows(url, result.get("results")), count
+    async def _call(self, action: str, query: Mapping[str, Any]) -> tuple[str, Any]:
+        """Call an action, and return the URL and the result."""
+        url = f"{self.action_url(action)}?{urlencode(query)}"
+        try:
+            answer = await self.json(url)
+        except UnreadableDocument as error:
+            is_told = error.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE)
+            if is_told and not _is_refusal(error.body):
+                # A proxy or a web application firewall says nothing of the record.
+                error.outcome = ReadOutcome.FAILED
+            raise
+        if not isinstance(answer, dict) or answer.get("success") is not True:
+            raise UnreadableDocument(url, "did not answer with the result of an API call")
+        return url, answer.get("result")
 
 
 def too_many(url: str, max_records: int) -> UnreadableDocument:
     """Return the error of a list with more records than a source's configuration allows."""
     return UnreadableDocument(url, f"lists more than max_records ({max_records})")
+
+
+def modified_of(raw: Mapping[str, Any]) -> str | None:
+    """Return when a dataset was last changed, from a list or from the dataset itself; None if neither says."""
+    modified = text_of(raw.get("metadata_modified"))
+    if modified is None:
+        return None
+    # Solr writes milliseconds, and the API microseconds.
+    second, _, fraction = modified.removesuffix("Z").partition(".")
+    return f"{second}.{fraction[:3].ljust(3, '0')}"
 
 
 def text_of(value: Any) -> str | None:
@@ -253,11 +324,6 @@ def dictionaries(values: Any) -> list[dict[str, Any]]:
     return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
 
 
-def escaped(text: str) -> str:
-    """Return a text as it stands between quotes in a query of Solr."""
-    return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
 def without_user(netloc: str) -> str:
     """Return host and port without user and password, for URLs that are published."""
     return netloc.rpartition("@")[2]
@@ -268,7 +334,11 @@ def quoted(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-def _rows(url: str, result: Any) -> list[Any]:
-    if not isinstance(result, list):
-        raise UnreadableDocument(url, "answered with no list")
-    return result
+def any_of(texts: Iterable[str]) -> str:
+    """Return the part of a query of Solr that stands for any of some values."""
+    return "({})".format(" OR ".join(f'"{_escaped(text)}"' for text in texts))
+
+
+def _escaped(text: str) -> str:
+    """Return a text as it stands between quotes in a query of Solr."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')

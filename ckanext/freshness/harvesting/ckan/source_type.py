@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -18,7 +17,7 @@ from ..record import Sink
 from ..source_client import SourceClient
 from ..source_config import ConfigError, ReadValue, SourceConfig, boolean, one_of, texts
 from ..source_type import CrawlEnd, CrawlInput, SourceType, editor_may, salt_of
-from .api import CkanApi, JsonClient, site_of
+from .api import FILTERS, CkanApi, site_of
 
 _NAME = re.compile(r"[\w-]{1,200}")
 _ID = re.compile(r"[\w-]+")
@@ -31,9 +30,7 @@ PLACEHOLDERS = ("harvest_source_id", "harvest_source_url", "harvest_source_title
 
 def _extras(value: Any) -> dict[str, Any]:
     words = 'an object of keys and texts, such as {"source": "{harvest_source_url}"}'
-    if not isinstance(value, dict) or not all(
-        isinstance(key, str) and key.strip() for key in value
-    ):
+    if not isinstance(value, dict) or not all(key.strip() for key in value):
         raise ValueError(words)
     for text in filter(lambda one: isinstance(one, str), value.values()):
         for name in re.findall(r"\{(\w*)\}", text):
@@ -56,10 +53,7 @@ def _no_key(value: Any) -> None:
 
 
 OWN_KEYS: Mapping[str, ReadValue] = {
-    "organizations_filter_include": _NAMES,
-    "organizations_filter_exclude": _NAMES,
-    "groups_filter_include": _NAMES,
-    "groups_filter_exclude": _NAMES,
+    **dict.fromkeys(FILTERS, _NAMES),
     "remote_orgs": _remote,
     "remote_groups": _remote,
     "default_extras": _extras,
@@ -90,13 +84,12 @@ class CkanPortalType(SourceType):
             if config.own.get(f"{kind}_filter_include") and config.own.get(f"{kind}_filter_exclude")
         ]
         # An organization is given datasets here, whoever its editors are.
-        needs = [("remote_orgs", "organization_create")] if config.own.get("remote_orgs") else []
-        if config.own.get("remote_groups") == "create":
-            needs.append(("remote_groups", "group_create"))
-        for key, action in needs:
-            if not editor_may(action):
-                what = action.removesuffix("_create")
-                mistakes.append(f'"{key}": only users who may create {what}s may set it')
+        for key, values, kind in (
+            ("remote_orgs", ("create", "only_local"), "organization"),
+            ("remote_groups", ("create",), "group"),
+        ):
+            if config.own.get(key) in values and not editor_may(f"{kind}_create"):
+                mistakes.append(f'"{key}": only users who may create {kind}s may set it')
         if mistakes:
             raise ConfigError(*mistakes)
 
@@ -116,19 +109,12 @@ class CkanPortalType(SourceType):
         return CORE_KEYS
 
     async def read(self, opened: SourceClient, given: CrawlInput, sink: Sink) -> CrawlEnd:
-        from .crawl import CrawlOptions, Filter, PortalCrawl
-        from .mapping import MAPPING_VERSION, MappingOptions, dataset, organization
+        from .crawl import crawl
+        from .datasets import CrawlOptions
+        from .mapping import MAPPING_VERSION, MappingOptions
 
         source = given.source
         config, own = source.config, source.config.own
-        filters = {
-            kind: {
-                field: own[f"{key}_filter_{kind}"]
-                for field, key in (("organization", "organizations"), ("groups", "groups"))
-                if own.get(f"{key}_filter_{kind}")
-            }
-            for kind in ("include", "exclude")
-        }
         options = MappingOptions(
             site=site_of(source.url).public,
             language=tk.config.get("ckan.locale_default") or "en",
@@ -145,18 +131,14 @@ class CkanPortalType(SourceType):
         )
         crawl_options = CrawlOptions(
             salt_of(config, MAPPING_VERSION, options),
-            partial(dataset, options=options),
-            partial(organization, language=options.language)
-            if CKAN_PORTAL.has_organizations(config)
-            else None,
-            Filter(**filters),
+            options,
+            self.has_organizations(config),
+            {key: own[key] for key in FILTERS if own.get(key)},
             read_all=own.get("force_all", False),
-            concurrency=opened.concurrency,
             max_deletions=config.max_deletions,
         )
-        api = CkanApi(JsonClient(opened), source.url, config.max_records)
-        crawl = PortalCrawl(api, source.url, crawl_options, given.known, sink)
-        return await crawl.run()
+        api = CkanApi(opened, source.url, config.max_records)
+        return await crawl(api, source.url, crawl_options, given.known, sink)
 
 
 CKAN_PORTAL = CkanPortalType()

@@ -23,7 +23,7 @@ from typing_extensions import Self
 from ...dates import utc_words
 from ...web.exchange import Answer
 from ...web.urls import display_url, parse_url
-from ..listings import ListFacts, PagedList, doubt
+from ..listings import ListFacts, Page, PagedList, why_unproved
 from ..messages import HarvestMessage, MessageCode
 from ..record import CurrentRecords, ReadOutcome
 from ..source_client import SourceClient, SourceReader, UnreadableDocument, unexpected
@@ -421,13 +421,15 @@ class ListReading(Generic[Outline]):
         nameless = [f"{page.url} {number}" for number in range(members.nameless)]
         ends = self._targets(page, [*outline.last_pages, *filter(None, [page.last_url])])
         return self._listed.add(
-            _plain(page.url),
-            [*members.identities, *nameless],
-            digest=page.digest,
-            further=members.further,
-            totals=outline.totals,
-            others=members.others,
-            ends=sorted(ends.keys() - {_plain(page.url), _plain(page.base)}),
+            Page(
+                _plain(page.url),
+                [*members.identities, *nameless],
+                digest=page.digest,
+                further=members.further,
+                totals=outline.totals,
+                others=members.others,
+                ends=sorted(ends.keys() - {_plain(page.url), _plain(page.base)}),
+            )
         )
 
     def _targets(self, page: FetchedDocument, links: Iterable[str]) -> dict[str, str]:
@@ -455,7 +457,7 @@ def mark_lists(
     for url, one in sorted(facts.items()):
         before = memory.recall(f"{url}#pages", "pages")
         one.is_cut = one.bare_size is not None and one.bare_size in (before, one.page_size)
-        reason = doubt(one, is_missing=is_missing)
+        reason = why_unproved(one, is_missing=is_missing)
         if one.page_size != before and (reason is None or one.page_size is not None):
             memory.remember(f"{url}#pages", "pages", one.page_size)
         if reason is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ckanext.freshness.harvesting import listings
 from ckanext.freshness.harvesting.listings import PagedList
 
 Page = tuple[list[str], dict[str, Any]]
@@ -14,7 +15,7 @@ Page = tuple[list[str], dict[str, Any]]
 def misfit(*pages: Page, overlapping: bool = False) -> str:
     whole = PagedList(overlapping=overlapping)
     for number, (members, more) in enumerate(pages):
-        whole.add(str(number), members, **more)
+        whole.add(listings.Page(str(number), members, **more))
     whole.end()
     return whole.misfit
 

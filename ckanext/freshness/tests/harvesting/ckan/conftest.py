@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timezone
-from functools import partial
 from typing import Any
 
 import pytest
 
 from ckanext.freshness.harvesting.brake import BrakeLimits
-from ckanext.freshness.harvesting.ckan.api import CkanApi, JsonClient
-from ckanext.freshness.harvesting.ckan.crawl import CrawlOptions, PortalCrawl
-from ckanext.freshness.harvesting.ckan.mapping import MappingOptions, dataset, organization
+from ckanext.freshness.harvesting.ckan.api import CkanApi
+from ckanext.freshness.harvesting.ckan.crawl import crawl
+from ckanext.freshness.harvesting.ckan.datasets import CrawlOptions
+from ckanext.freshness.harvesting.ckan.mapping import MappingOptions
 from ckanext.freshness.harvesting.record import (
     Containers,
     CurrentRecords,
@@ -65,9 +65,7 @@ class Crawled:
         )
         self.max_records = max_records
         self.limits = limits
-        as_record = partial(dataset, options=MappingOptions(portal.url, language))
-        make = organization if options.pop("organizations", False) else None
-        self.options = CrawlOptions("salt", as_record, make, **options)
+        self.options = CrawlOptions("salt", MappingOptions(portal.url, language), **options)
         self.sightings: list[Sighting] = []
         self.end: CrawlEnd = asyncio.run(self._run())
 
@@ -76,8 +74,8 @@ class Crawled:
         hosts, url = Hosts(HostPolicy(8, 10_000)), self.portal.url
         async with Client(settings, hosts) as client:
             opened = SourceClient(client, hosts, 8, SourceHosts(url))
-            api = CkanApi(JsonClient(opened), url, self.max_records)
-            return await PortalCrawl(api, url, self.options, self.known, self._take).run()
+            api = CkanApi(opened, url, self.max_records)
+            return await crawl(api, url, self.options, self.known, self._take)
 
     def _take(self, sighting: Sighting, containers: Containers) -> None:
         self.sightings.append(sighting)

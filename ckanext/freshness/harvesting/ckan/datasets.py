@@ -1,0 +1,237 @@
+"""The listed datasets of a portal, with contents if they changed, and the organizations that own them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..messages import about
+from ..record import (
+    Containers,
+    CurrentRecords,
+    KnownRecord,
+    ReadOutcome,
+    SeenRecord,
+    Sighting,
+    Sink,
+    guid_of,
+)
+from ..source_client import UnreadableDocument, for_each
+from ..source_type import CrawlEnd, content_hash
+from .api import CkanApi, Listed, any_of, id_of, modified_of, text_of
+from .mapping import MappingOptions, dataset, organization
+
+_HIDES_RESOURCES = (
+    "the portal's index has resources of it, and its API gives none: nothing is changed. Check whether the "
+    'token in "headers" may still see them'
+)
+
+BATCH = 50
+"""Datasets whose contents are requested at a time. Their ids make a URL of some 2,500 characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlOptions:
+    """The options of one crawl."""
+
+    salt: str
+    """Part of every hash: what a record's contents depend on besides the portal's."""
+    mapping: MappingOptions
+    organizations: bool = False
+    """The portal's organizations become organizations here."""
+    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names of organizations and groups whose datasets are harvested or left out, by key of :data:`FILTERS`."""
+    read_all: bool = False
+    """Read the contents of all datasets, whatever their ``metadata_modified``."""
+    max_deletions: int | None = None
+    """The source's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Organizations:
+    """The organizations of one crawl, which are the containers of their datasets.
+
+    If the portal's organizations do not become organizations here, the source contains all datasets.
+    """
+
+    api: CkanApi
+    options: CrawlOptions
+    owners: Mapping[str, str | None]
+    """See :attr:`.api.Listed.owners`."""
+    end: CrawlEnd
+    """Gets each organization that could be read, and an error for each other one."""
+    urls: dict[str, str | None] = field(default_factory=dict, init=False)
+    """The URL of each organization that was read, by id and name; None if it could not be read."""
+
+    async def read(self) -> None:
+        """Read the organizations that own the listed datasets, each by itself."""
+        owners = sorted(filter(None, {*self.owners.values()}))
+        await for_each(self.api.concurrency, self.read_one, owners)
+
+    async def read_one(self, owner: str) -> None:
+        """Read an organization by its id or name, unless it was read."""
+        if not self.options.organizations or owner in self.urls:
+            return
+        try:
+            raw = await self._show(owner)
+            record = organization(raw, self.options.mapping.language)
+        except (UnreadableDocument, ValueError) as error:
+            words = error.reason if isinstance(error, UnreadableDocument) else str(error)
+            url = self.api.site.url_of("organization", owner)
+            self.end.errors.append(about(url, words))
+            self.urls[owner] = None
+        else:
+            own_id = str(id_of(raw))
+            url = self.api.site.url_of("organization", own_id)
+            self.end.containers.catalogs.add(url)
+            self.end.organizations[url] = record
+            self.urls[owner] = self.urls[own_id] = url
+
+    def container_of(self, owner: str | None, known: KnownRecord | None) -> str | None:
+        """Return the container of a dataset: the source, or an organization; None if that could not be read.
+
+        :param known: the dataset as a current record, which stays with its organization if that cannot be read
+        """
+        containers = self.end.containers
+        if not self.options.organizations or owner is None:
+            return containers.root
+        if (url := self.urls.get(owner)) is not None:
+            return url
+        if known is None or known.catalog_url in (None, containers.root):
+            return None
+        containers.catalogs.add(known.catalog_url)
+        return known.catalog_url
+
+    async def _show(self, owner: str) -> dict[str, Any]:
+        """Return an organization by its id or name.
+
+        If it is renamed, CKAN does not index its datasets again: then one of them tells the id.
+        """
+        try:
+            return await self.api.show("organization", owner)
+        except UnreadableDocument as error:
+            dataset_id = next((one for one, its in self.owners.items() if its == owner), None)
+            if error.outcome is not ReadOutcome.GONE or dataset_id is None:
+                raise
+            owner_id = text_of((await self.api.show("dataset", dataset_id)).get("owner_org"))
+            if owner_id in (owner, None):
+                raise
+            return await self.api.show("organization", owner_id)
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetReader:
+    """A reader of the listed datasets of one crawl, which hands on each as soon as it is read."""
+
+    api: CkanApi
+    options: CrawlOptions
+    known: CurrentRecords
+    """The current records of the source."""
+    organizations: Organizations
+    containers: Containers
+    sink: Sink
+    """Called with each dataset, in no particular order."""
+
+    async def read(self, listed: Listed, ids: Iterable[str]) -> None:
+        """Hand on some of the listed datasets: those that changed with their contents.
+
+        :param ids: their ids
+        """
+
+        async def read_batch(batch: list[str]) -> None:
+            await self._read_batch(batch, listed.owners)
+
+        changed = [
+            one for one in ids if self.options.read_all or not self._is_unchanged(one, listed)
+        ]
+        batches = [changed[start : start + BATCH] for start in range(0, len(changed), BATCH)]
+        await for_each(self.api.concurrency, read_batch, batches)
+
+    def _is_unchanged(self, dataset_id: str, listed: Listed) -> bool:
+        """Hand on a dataset that is as it was at the last job, without its contents. Return whether it is."""
+        url = self.api.url_of(dataset_id)
+        known = self.known.at(url)
+        container = self.organizations.container_of(listed.owners[dataset_id], known)
+        memory = self._memory(listed.modified[dataset_id])
+        if (
+            known is None
+            or known.content_hash is None
+            or memory is None
+            or known.memory != memory
+            or container is None
+            or known.guid != guid_of(url, container)
+        ):
+            return False
+        seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=known.content_hash)
+        self.sink(Sighting(seen, memory=memory), self.containers)
+        return True
+
+    async def _read_batch(self, ids: list[str], owners: Mapping[str, str | None]) -> None:
+        """Read the contents of some datasets together, and those that this does not give one by one."""
+        try:
+            rows, _ = await self.api.found({"fq": f"id:{any_of(ids)}", "rows": len(ids)})
+        except UnreadableDocument:
+            rows = []
+        found = {id_of(raw): raw for raw in rows if isinstance(raw, dict)}
+        for dataset_id in ids:
+            url = self.api.url_of(dataset_id)
+            try:
+                raw = found.get(dataset_id) or await self.api.show("dataset", dataset_id)
+                sighting = await self._sighting(url, raw, owners[dataset_id])
+            except UnreadableDocument as failure:
+                seen = SeenRecord(url, failure.outcome, (self.containers.root,))
+                # As of other sources, a draft that was never harvested is no error.
+                is_draft = failure.outcome is ReadOutcome.FORBIDDEN and self.known.at(url) is None
+                sighting = Sighting(seen, error=None if is_draft else about(url, failure.reason))
+            self.sink(sighting, self.containers)
+
+    async def _sighting(self, url: str, raw: Mapping[str, Any], owner: str | None) -> Sighting:
+        """Return a dataset with its contents.
+
+        :param owner: its organization in the list: the name in Solr may be one that another has now
+        :raises UnreadableDocument: it is no record, not public, or its organization could not be read.
+        """
+        if (stated := text_of(raw.get("owner_org"))) is not None:
+            owner = stated
+            await self.organizations.read_one(owner)
+        container = self.organizations.container_of(owner, self.known.at(url))
+        if container is None:
+            raise UnreadableDocument(url, "its organization could not be read")
+        if not is_public(raw):
+            # Some portals list them to whoever has an API key.
+            words = "the portal does not publish it: it is private, or no active dataset"
+            raise UnreadableDocument(url, words, ReadOutcome.FORBIDDEN)
+        try:
+            record = dataset(raw, self.options.mapping)
+        except ValueError as error:
+            raise UnreadableDocument(url, str(error), ReadOutcome.MALFORMED) from error
+        if not record.resources and await self._hides_resources(url, str(id_of(raw))):
+            raise UnreadableDocument(url, _HIDES_RESOURCES)
+        digest = content_hash(self.options.salt, record)
+        seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=digest)
+        return Sighting(seen, record, memory=self._memory(modified_of(raw)))
+
+    async def _hides_resources(self, url: str, dataset_id: str) -> bool:
+        """Return whether the portal's index has resources of a dataset that had some and comes without any.
+
+        A token may have lost the right to see them. If the index does not answer, it may have some.
+        """
+        known = self.known.of(url, self.containers.listed)
+        if known is None or not self.known.contents_of(known).resources:
+            return False
+        query = {"fq": f"+id:{any_of([dataset_id])} +res_url:[* TO *]", "rows": 1}
+        try:
+            rows, _ = await self.api.found(query)
+        except UnreadableDocument:
+            return True
+        return any(id_of(raw) == dataset_id for raw in rows)
+
+    def _memory(self, modified: str | None) -> str | None:
+        """Return by what the next job tells that a dataset is unchanged; None if nothing tells."""
+        return None if modified is None else f"{modified} {self.options.salt[:16]}"
+
+
+def is_public(raw: Mapping[str, Any]) -> bool:
+    """Return whether everybody may see a dataset."""
+    return raw.get("state", "active") == "active" and raw.get("private") in (None, False, "False")
