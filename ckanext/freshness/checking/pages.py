@@ -145,7 +145,12 @@ _REFRESH = re.compile(
     re.IGNORECASE,
 )
 """After minutes, sessions end and pages load anew."""
-_META = re.compile(rb"<!--(?s:.{0,999}?)-->|<meta(\s[^>]{0,2000})", re.IGNORECASE)
+_META = re.compile(
+    rb"<!--(?s:.{0,999}?)-->|<(script|style|title|template|textarea)\b(?s:.*?)(?:</\1|\Z)"
+    rb"|<meta(?P<attributes>\s[^>]{0,2000})",
+    re.IGNORECASE,
+)
+"""A tag, and before it all in which a tag is none."""
 _ATTRIBUTE = re.compile(
     r"([a-z-]{1,40})\s{0,9}=\s{0,9}(?:\"([^\"]*)|'([^']*)|([^\s\"']+))", re.IGNORECASE
 )
@@ -157,11 +162,9 @@ def refresh_of(answer: Answer, page: bytes) -> str | None:
     It is empty if they ask for the page once more.
     """
     given = answer.headers.get("Refresh") or ""
-    for tag in _META.findall(page):
-        values = {
-            name.lower(): "".join(value)
-            for name, *value in _ATTRIBUTE.findall(tag.decode("utf-8", "replace"))
-        }
+    for tag in _META.finditer(page):
+        attributes = (tag["attributes"] or b"").decode("utf-8", "replace")
+        values = {name.lower(): "".join(value) for name, *value in _ATTRIBUTE.findall(attributes)}
         if values.get("http-equiv", "").lower() == "refresh" and "content" in values:
             given = unescape(values["content"])
             break

@@ -406,6 +406,18 @@ REDIRECTS = (
         ),
         BROKEN,
     ),
+    *(
+        Case(
+            f"refresh: a tag in {name.decode()}",
+            refreshed(say(200, META.replace(b"<meta", b"<%b><meta" % name) % b"0;?next")),
+            nights,
+        )
+        for name, nights in (
+            *((name.encode(), BROKEN) for name in ("title", "textarea", "style", "template")),
+            (b"!-- --", WORKS),
+            (b"noscript", WORKS),
+        )
+    ),
     Case("redirect: nowhere", always(say(302)), BROKEN),
     Case("redirect: nowhere, with a page", always(say(302, PAGE)), BROKEN),
     *simple(
