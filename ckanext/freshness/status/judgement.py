@@ -20,11 +20,8 @@ from ..dates import EARLIEST, stated_date, utc_text, utc_to_second
 from ..web.urls import host_of
 from . import frequencies
 from .frequencies import FrequencySource, StatedFrequency
+from .our_fields import UNDETERMINED
 from .snapshot import DatasetSnapshot, ResourceSnapshot
-
-REASONS = ("api", "adhoc", "blocked", "page")
-"""Why changes of a resource cannot be determined: each download differs, its host makes it on request, its host
-blocks checks, or its link leads to a page. If several apply, people see the first."""
 
 _MAX_STATED = 200
 
@@ -215,7 +212,7 @@ def _undetermined(
     if not is_live(dataset):
         # Many datasets have a page beside their data.
         reasons.discard("page")
-    return next((reason for reason in REASONS if reason in reasons), None)
+    return next((reason for reason in UNDETERMINED if reason in reasons), None)
 
 
 def _reason(resource: ResourceSnapshot, adhoc_hosts: frozenset[str]) -> str | None:

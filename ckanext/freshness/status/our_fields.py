@@ -28,10 +28,13 @@ from ..ckan_adapter.packages import (
 )
 from ..ckan_adapter.tables import existing_tables
 
+UNDETERMINED = ("api", "adhoc", "blocked", "page")
+"""Why changes of a resource cannot be determined: each download differs, its host makes it on request, its host
+blocks checks, or its link leads to a page. If several apply, people see the first."""
+
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _STATUSES = frozenset(status.value for status in Status)
 _EVIDENCE = frozenset(evidence.value for evidence in Evidence)
-_REASONS = frozenset({"api", "adhoc", "blocked", "page"})
 
 
 def look_ours(extras: Mapping[str, str]) -> bool:
@@ -94,7 +97,7 @@ def _is_valid(key: str, value: str) -> bool:
     if key == NAMES.evidence:
         return value in _EVIDENCE
     if key == NAMES.undetermined:
-        return value in _REASONS
+        return value in UNDETERMINED
     if key == NAMES.frequency:
         return re.fullmatch(r"-?\d{1,9}", value) is not None
     return _MOMENT.fullmatch(value) is not None
