@@ -1,6 +1,5 @@
 """The source type: how its sources are read."""
 
-import hashlib
 import json
 
 from ckanext.freshness.harvesting.record import (
@@ -12,7 +11,7 @@ from ckanext.freshness.harvesting.record import (
 )
 from ckanext.freshness.harvesting.source_client import SourceReader, UnreadableDocument
 from ckanext.freshness.harvesting.source_config import one_of
-from ckanext.freshness.harvesting.source_type import CrawlEnd, SourceType, salt_of
+from ckanext.freshness.harvesting.source_type import CrawlEnd, SourceType, content_hash, salt_of
 
 FORMAT = "PLAIN"
 """The format of each resource. This plugin checks the links of this format."""
@@ -61,6 +60,6 @@ class PlainList(SourceType):
                 for url in raw.get("files", ())
             ],
         )
-        digest = hashlib.sha256((salt_of(source.config) + record.digest()).encode()).hexdigest()
+        digest = content_hash(salt_of(source.config), record)
         seen = SeenRecord(raw["id"], ReadOutcome.PRESENT, (source.url,), content_hash=digest)
         return Sighting(seen, record)
