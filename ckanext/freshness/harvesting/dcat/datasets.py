@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from rdflib import Graph
+from rdflib import DCAT, RDF, Graph
 from rdflib.term import Node
 
 from ...ckan_adapter.core import munge_title_to_name
@@ -164,6 +164,9 @@ class FoundDatasets:
         node = self._nodes[identity][0]
         found.named = named_distributions(graph, node) or ()
         own = record_graph(graph, node, distributions_of(graph, node))
+        if (node, RDF.type, None) not in own:
+            # A catalog lists it as a dataset.
+            own.add((node, RDF.type, DCAT.Dataset))
         return mapped(self.mapper, own, node)
 
     def contents(self, found: FoundDataset, known: KnownRecord | None) -> Record | None:

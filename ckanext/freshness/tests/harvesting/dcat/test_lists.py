@@ -356,6 +356,16 @@ def test_the_name_of_a_blank_node_identifies_nothing(
         assert "without URL and identifier" in kind
 
 
+def test_what_a_catalog_lists_as_a_dataset_is_one_without_a_type(
+    server: Documents, site: CatalogueSite
+) -> None:
+    listed = "<> a dcat:Catalog ; dcat:dataset <d/1>, <d/2>, <d/3> ."
+    server.publish("/c", f"{listed} {datasets(1, 2)} <d/3> dct:title 'Dataset 3' .")
+    site.job()
+    assert set(titles(site).values()) == {f"Dataset {number}" for number in (1, 2, 3)}
+    assert deletes_nothing(site).errors == []
+
+
 def test_a_dataset_of_which_only_the_type_is_left_is_kept(
     server: Documents, site: CatalogueSite
 ) -> None:
