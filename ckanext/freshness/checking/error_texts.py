@@ -41,10 +41,15 @@ _WORDS = re.compile(
 )
 """Words of programs and databases, and the pointer that Git LFS gives in place of a file."""
 _DOCUMENT = re.compile(
-    r"\A.{0,1000}?<(?:[\w.-]+:)?(?:\w{0,30}exception\w{0,30}|errors?|fault|problem)[\s/>]",
+    r"\A.{0,1000}?<(?:[\w.-]+:)?"
+    r"(?:\w{0,30}exception\w{0,30}|fault|problem|errors?(?!\s?/>|>\s?(?:0|no|none|false|ok)?\s?</))[\s/>]",
     re.DOTALL | re.I,
 )
-"""An element of XML that reports an error."""
+"""An element of XML that reports an error, unless it says that there is none."""
+_NO_ERROR = frozenset(
+    {"none", "no", "null", "ok", "false", "0", "no error", "no errors", "success"}
+)
+"""Values by which an object of JSON says that there is no error."""
 
 _STRONG = re.compile(
     r"(?i:(?:^|[\W_])(?:err(?:o|eur|msg|code|$)|exception|fault))|Err|Exception|Fault"
@@ -81,16 +86,20 @@ def meaning_of_text(
     """
     if not words.isdisjoint(_PLAIN_TEXTS):
         return Meaning.WORKS
+    if last is not None and text == last.names:
+        # The header of a table that has no rows now
+        return Meaning.WORKS
     is_any = takes_pages and words.isdisjoint(_STRUCTURED)
     if not is_any and size < SHORT and _is_no_data(text, words, last):
         return Meaning.FAILED
     is_other = last is not None and last.differs(text)
-    looks = is_new = False
+    looks = is_new = is_emptied = False
     if text[:1] in ("{", "["):
         found = _object(text)
         if found is None:
             return Meaning.WORKS
         looks = _reports_error(found, is_list=text[:1] == "[", is_other=is_other)
+        is_emptied = last is not None and _is_emptied(found, last)
     elif text[:1] == "<":
         looks = _DOCUMENT.match(text) is not None
     elif is_other or last is None or not last.names:
@@ -102,7 +111,7 @@ def meaning_of_text(
         is_doubted = looks and size < SHORT and (not is_any or '"code"' in text)
         return Meaning.CANNOT_TELL if is_doubted else Meaning.WORKS
     is_small = size * _TIMES_SMALLER <= last.size
-    if looks and (is_other or is_small):
+    if looks and (is_other or (is_small and not is_emptied)):
         return Meaning.FAILED
     if is_any:
         return Meaning.WORKS
@@ -128,6 +137,12 @@ def _has_lost_columns(text: str, last: Outline) -> bool:
     return columns(text) < 2 <= last.columns and text.count("\n") < 2
 
 
+def _is_emptied(found: dict[str, object], last: Outline) -> bool:
+    """Return whether an object has all that was known, with a message, as if there were no rows today."""
+    has_all = all(found.get(name) is not None for name in last.names.split("\n"))
+    return has_all and not _is_in_bad_state(found) and not any(map(_STRONG.search, _told(found)))
+
+
 def _object(text: str) -> dict[str, object] | None:
     """Return an object of JSON, or the only one of a list; None if the text is anything else."""
     try:
@@ -146,9 +161,9 @@ def _reports_error(found: dict[str, object], *, is_list: bool, is_other: bool) -
     :param is_other: whether the last good file had other names. Then lists and objects beside an error are
         not data
     """
-    if any(_BAD_STATE.fullmatch(str(found.get(name)).lower()) for name in _STATES):
+    if _is_in_bad_state(found):
         return True
-    told = {name for name, value in found.items() if value}
+    told = _told(found)
     strong = {
         name for name in told if _STRONG.search(name) and type(found[name]) not in (int, float)
     }
@@ -156,3 +171,12 @@ def _reports_error(found: dict[str, object], *, is_list: bool, is_other: bool) -
     beside = [found[name] for name in told - strong - weak]
     has_data = any(isinstance(value, (dict, list)) for value in beside)
     return bool(strong and is_other) or bool((strong or weak) and not has_data)
+
+
+def _is_in_bad_state(found: dict[str, object]) -> bool:
+    return any(_BAD_STATE.fullmatch(str(found.get(name)).lower()) for name in _STATES)
+
+
+def _told(found: dict[str, object]) -> set[str]:
+    """Return the names of an object that have a value, and say more than that there is no error."""
+    return {name for name, value in found.items() if value and str(value).lower() not in _NO_ERROR}

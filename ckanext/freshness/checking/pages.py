@@ -81,6 +81,10 @@ _LEADING_WORDS = (
 _APPLICATION = re.compile("enable javascript to run this app|without javascript enabled")
 """What applications made with React or Vue say, whose empty page comes where a file is lost."""
 
+_MOUNT = re.compile(
+    r"<div[^>]{0,99}\sid=[\"']?(?:root|app|__next|__nuxt|___gatsby)[\"'\s>]|<app-root\b"
+)
+"""The place where an application shows itself. Walls have none."""
 _FRAME_OR_FORM = re.compile(r"<(?:i?frame|form|object|embed)\b")
 
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{0,200})")
@@ -121,7 +125,8 @@ def kind_of_page(page: bytes, size: int, *, is_data_promised: bool) -> PageKind:
     if not is_data_promised:
         return PageKind.OTHER
     scripts = [one for one in _SCRIPT.findall(run) if not _has(_WALL_SCRIPTS, one)]
-    if not text and not all(map(_EXTERNAL.fullmatch, scripts)):
+    is_application = _MOUNT.search(run) is not None and "src=" in run
+    if not text and not is_application and not all(map(_EXTERNAL.fullmatch, scripts)):
         return PageKind.LEADS_ON
     if not is_short:
         return PageKind.OTHER

@@ -107,6 +107,7 @@ PAGES: dict[PageKind, dict[str, str]] = {
         "a form that submits itself": "<body onload='document.forms[0].submit()'><form action=/x></form>",
         "a click": "<html><a id=a href=/x></a><script>document.getElementById('a').click()</script>",
         "a window": "<script>window.open('/x')</script>",
+        "a script that fills a part": "<div id=wait></div><script>go()</script><script src=/a.js></script>",
         "hidden in parts": "<script>new Function('loc'+'ation=1')()</script>",
         "a page that a script writes": "<script>document.write(unescape('%3Cmeta%3E'))</script>",
         "hidden": "<script>eval(atob('bG9jYXRpb24='))</script>",
@@ -136,6 +137,11 @@ PAGES: dict[PageKind, dict[str, str]] = {
         "<div id=root></div><script src=/static/js/main.js></script>",
         "Vue": "<noscript>We're sorry but this doesn't work without JavaScript enabled.</noscript><div id=app>"
         "</div><script src=/js/app.js></script>",
+        "React with a count": f"{GTM}<div id='root'></div><script src=/a.js></script>",
+        "Vite with a setting": "<script>window.env={}</script><script type=module src=/a.js></script>"
+        "<div class=x id=app></div>",
+        "Nuxt": "<div id=__nuxt></div><script>window.__NUXT__={}</script><script src=/a.js></script>",
+        "Angular with a setting": "<script>window.env={}</script><app-root></app-root><script src=a.js>",
         "Angular": "<base href='/'><app-root></app-root><script src=main.js type=module></script>",
     },
     OTHER: {
@@ -146,6 +152,7 @@ PAGES: dict[PageKind, dict[str, str]] = {
         "a lost file of a site with Radware's script": f"<html><head>{RADWARE}</head>{LOST}",
         # mintlify/docs#3759
         "a long page of a lost file": f"<title>Page not found</title>{LOST}{ROOM}{SEARCH}{ANALYTICS}",
+        "a long application": f"<style>{ROOM}</style>{GTM}<div id=root></div><script src=/a.js></script>",
         "a long home page": f"<h1>Welcome</h1>{ROOM}{SEARCH}{GTM}<script>location.hash</script>",
         # cadeyrn/bookmarks-organizer#130
         "a domain for sale": "<title>x.example</title><h1>This domain is for sale!</h1>",
