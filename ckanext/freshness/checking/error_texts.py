@@ -90,16 +90,19 @@ def meaning_of_text(
         # The header of a table that has no rows now
         return Meaning.WORKS
     is_any = takes_pages and words.isdisjoint(_STRUCTURED)
+    if takes_pages:
+        # The page of an interface has no features.
+        words -= {"geojson"}
     if not is_any and size < SHORT and _is_no_data(text, words, last):
         return Meaning.FAILED
     is_other = last is not None and last.differs(text)
-    looks = is_new = is_emptied = False
+    looks = is_new = is_message = False
     if text[:1] in ("{", "["):
         found = _object(text)
         if found is None:
             return Meaning.WORKS
         looks = _reports_error(found, is_list=text[:1] == "[", is_other=is_other)
-        is_emptied = last is not None and _is_emptied(found, last)
+        is_message = _is_message(found) and (is_any or _has_all_names(found, last))
     elif text[:1] == "<":
         looks = _DOCUMENT.match(text) is not None
     elif is_other or last is None or not last.names:
@@ -111,10 +114,10 @@ def meaning_of_text(
         is_doubted = looks and size < SHORT and (not is_any or '"code"' in text)
         return Meaning.CANNOT_TELL if is_doubted else Meaning.WORKS
     is_small = size * _TIMES_SMALLER <= last.size
-    if looks and (is_other or (is_small and not is_emptied)):
+    if looks and not is_message and (is_other or is_small):
         return Meaning.FAILED
-    if is_any:
-        return Meaning.WORKS
+    if is_any or not last.size:
+        return Meaning.CANNOT_TELL if looks and is_other else Meaning.WORKS
     is_marked = text[:1] in ("{", "[", "<")
     if is_other and is_small and (is_marked or records(text) < 3):
         return Meaning.FAILED
@@ -137,10 +140,15 @@ def _has_lost_columns(text: str, last: Outline) -> bool:
     return columns(text) < 2 <= last.columns and text.count("\n") < 2
 
 
-def _is_emptied(found: dict[str, object], last: Outline) -> bool:
-    """Return whether an object has all that was known, with a message, as if there were no rows today."""
-    has_all = all(found.get(name) is not None for name in last.names.split("\n"))
-    return has_all and not _is_in_bad_state(found) and not any(map(_STRONG.search, _told(found)))
+def _is_message(found: dict[str, object]) -> bool:
+    """Return whether an object that looks like an error names none: it may be a greeting, or have no rows."""
+    return not _is_in_bad_state(found) and not any(map(_STRONG.search, _told(found)))
+
+
+def _has_all_names(found: dict[str, object], last: Outline | None) -> bool:
+    """Return whether all that was known is still there, as if only the rows were gone."""
+    names = [] if last is None else last.names.split("\n")
+    return all(found.get(name) is not None for name in names)
 
 
 def _object(text: str) -> dict[str, object] | None:

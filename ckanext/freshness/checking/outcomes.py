@@ -296,6 +296,9 @@ def _with_kind(
     is_other = isinstance(body, HashedBody) and step.outcome is not Outcome.SAME_HASH
     if step.outcome is not Outcome.PAGE and (last is None or is_other):
         last = outline(body.first, body.size)
+    elif last is None:
+        # By its names, the error text of a lost service is known.
+        last = outline(body.first, 0)
     memory = replace(
         step.memory,
         outline=last,

@@ -27,7 +27,7 @@ _MOST_LINES = 20
 class Outline(NamedTuple):
     """The outline of the last good file at a URL.
 
-    :ivar size: in bytes
+    :ivar size: in bytes; 0 of a page that is no evidence, which is not compared with files
     :ivar columns: of a table, 1 of several lines without separators; else 0
     :ivar names: the first names, a line each; empty if there are none
     """

@@ -35,6 +35,7 @@ BODY = b"id,name\n1,Ada\n"
 OTHER = b"id,name\n1,Ada\n2,Grace\n"
 ROWS = b"id,name\n" + b"1,Ada\n" * 999
 OBJECTS = b'{"rows": [%b]}' % b", ".join([b"1"] * 999)
+GONE = b'{"error": {"code": 500, "message": "Service x/MapServer not started"}}'
 ETAG = b'ETag: "1"\r\n'
 OLDER = b"Last-Modified: Sat, 01 Aug 2026 10:00:00 GMT\r\n"
 OLD = b"Last-Modified: Tue, 01 Sep 2026 10:00:00 GMT\r\n"
@@ -840,6 +841,39 @@ IN_PLACE = (
     ),
     Case(
         "an error beside data under JSON", always(say(200, b'{"error": 0, "a": 1}')), WORKS, "JSON"
+    ),
+    *(
+        Case(
+            f"a service, then an error: {name}",
+            nightly(service, error, error),
+            (Outcome.PAGE, ERROR, ERROR),
+            name,
+        )
+        for name, service, error in (
+            ("Esri REST", b'{"currentVersion": 11.1, "layers": []}', GONE),
+            ("API", PAGE, GONE),
+            ("WMS", b"<WMS_Capabilities xmlns='x'/>", REPORT),
+            ("WFS", b"<WFS_Capabilities xmlns='x'/>", REPORT),
+        )
+    ),
+    Case(
+        "a page, then a greeting",
+        nightly(PAGE, *[b'{"message": "Welcome"}'] * 2),
+        (Outcome.PAGE, CANNOT_TELL, CANNOT_TELL),
+        "API",
+    ),
+    *(
+        Case(
+            f"a page, then a file: {name}",
+            nightly(page, *[file] * 2),
+            (Outcome.PAGE, FIRST, SAME),
+            name,
+        )
+        for name, page, file in (
+            ("API", PAGE, BODY),
+            ("API JSON", PAGE * 99, b'{"id": 1}'),
+            ("WFS", b"<WFS_Capabilities xmlns='x'/>", b"<FeatureCollection xmlns='x'/>"),
+        )
     ),
     Case("a report under GML", always(say(200, REPORT)), UNCHECKED, "GML"),
     Case("a report under WFS", always(say(200, REPORT)), UNCHECKED, "WFS"),

@@ -525,6 +525,11 @@ RECORD = b"Ada,1\n"
         ("JSON", b'{"count": 3, "errors": []}', b'{"count": 2, "errors": []}', None),
         ("JSON", large(b'{"a": 1}\n{"a": 2}'), b'{"b": 1}\n{"c": 2}', None),
         ("API", b'{"status": "ok"}', b'{"status": "error"}', None),
+        ("API", PAGE, b'{"message": "Welcome", "version": "1.2"}', "perhaps"),
+        ("API", PAGE, b'{"message": "Welcome", "error": "db down"}', True),
+        ("API", PAGE, b'{"version": "1.2"}', None),
+        ("GeoJSON API", None, b'{"title": "Wells", "links": []}', None),
+        ("GeoJSON", None, b'{"title": "Wells", "links": []}', True),
         ("WMS", REPORT, REPORT, None),
         # Longer texts that speak of errors
         ("Turtle", None, b"# Errors are listed below\n" + b"a:b a:c a:d .\n" * 999, None),
