@@ -59,18 +59,19 @@ _WEAK = re.compile(r"message|msg|detail", re.IGNORECASE)
 _STATES = ("status", "state", "success", "ok", "estado")
 _BAD_STATE = re.compile(r"false|err.*|fail.*|[45]\d\d|.*(?:error|denied)")
 _BUSY = re.compile(
-    r"(?:.*\b)?(?:processing|pending|queued|preparing|generating|in[ _-]?progress|running)\W*",
+    r"(?:.*\b)?(?:processing|pending|queued|preparing|generating|in[ _-]?progress|running)\W*"
+    r"|.*\b(?:rate[ _-]?limit|too[ _-]many[ _-]requests|quota[ _-]exceeded).*",
     re.IGNORECASE,
 )
-"""What interfaces say while they prepare a file."""
+"""What interfaces say while they prepare a file, and to whom has asked too often."""
 
 
-def is_being_prepared(text: str) -> bool:
-    """Return whether a JSON object only says that the file is being prepared."""
+def says_later(text: str) -> bool:
+    """Return whether a JSON object only says to come back later."""
     found = _object(text) if text[:1] == "{" else None
     if found is None or any(value and isinstance(value, (dict, list)) for value in found.values()):
         return False
-    return any(_BUSY.fullmatch(str(found.get(name))) for name in ("message", *_STATES))
+    return any(_BUSY.fullmatch(str(found.get(name))) for name in ("message", "error", *_STATES))
 
 
 def meaning_of_text(
@@ -86,8 +87,7 @@ def meaning_of_text(
     """
     if not words.isdisjoint(_PLAIN_TEXTS):
         return Meaning.WORKS
-    if last is not None and text == last.names:
-        # The header of a table that has no rows now
+    if last is not None and text[:1] not in ("{", "[", "<") and last.is_header(text):
         return Meaning.WORKS
     is_any = takes_pages and words.isdisjoint(_STRUCTURED)
     if takes_pages:

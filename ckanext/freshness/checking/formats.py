@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from ..translation import N_
 from ..web.errors import Meaning
-from .error_texts import SHORT, TABLES, is_being_prepared, meaning_of_text
+from .error_texts import SHORT, TABLES, meaning_of_text, says_later
 from .outlines import Outline, is_table, outline_of
 
 FIRST_BYTES = 16 * 1024
@@ -380,7 +380,7 @@ def verdict(
     if (is_short or (promised.formats and not first.strip(b"\0"))) and _is_empty(first):
         return FormatMismatch(promised.name or "data", FileKind.NOTHING, is_error=True)
     text = _text(first).strip(_BEFORE) if size <= FIRST_BYTES else ""
-    if is_short and not promised.takes_pages and is_being_prepared(text):
+    if is_short and not promised.takes_pages and says_later(text):
         return FormatMismatch(promised.name, FileKind.ERROR, is_error=False, is_uncertain=True)
     found = _by_format(promised, first, size, was_coded=was_coded, sent_as=sent_as, url=url)
     if not text or _is_binary(text) or (found and (found.is_error or found.found not in _LINES)):

@@ -42,6 +42,11 @@ class Outline(NamedTuple):
         found = set(_names(text))
         return bool(known) and 2 * sum(name in found for name in known) <= len(known)
 
+    def is_header(self, text: str) -> bool:
+        """Decide whether a text ends with the known header of a table, which has no rows then."""
+        header = ["", *_lines(text)][-1]
+        return bool(self.names) and self.names in (header, "\n".join(_header_names(header)))
+
     def shares_nothing(self, text: str) -> bool:
         """Decide whether a text has names, and none of them is known."""
         found = _names(text)
