@@ -102,7 +102,7 @@ def meaning_of_text(
         if found is None:
             return Meaning.WORKS
         looks = _reports_error(found, is_list=text[:1] == "[", is_other=is_other)
-        is_message = _is_message(found) and (is_any or _has_all_names(found, last))
+        is_message = looks and _is_message(found) and (is_any or _has_all_names(found, last))
     elif text[:1] == "<":
         looks = _DOCUMENT.match(text) is not None
     elif is_other or last is None or not last.names:
@@ -187,4 +187,8 @@ def _is_in_bad_state(found: dict[str, object]) -> bool:
 
 def _told(found: dict[str, object]) -> set[str]:
     """Return the names of an object that have a value, and say more than that there is no error."""
-    return {name for name, value in found.items() if value and str(value).lower() not in _NO_ERROR}
+    return {
+        name
+        for name, value in found.items()
+        if value and (isinstance(value, (dict, list)) or str(value).lower() not in _NO_ERROR)
+    }

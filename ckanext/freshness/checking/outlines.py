@@ -44,7 +44,7 @@ class Outline(NamedTuple):
 
     def is_header(self, text: str) -> bool:
         """Decide whether a text ends with the known header of a table, which has no rows then."""
-        header = ["", *_lines(text)][-1]
+        header = text[max(text.rfind("\n"), text.rfind("\r")) + 1 :].strip()
         return bool(self.names) and self.names in (header, "\n".join(_header_names(header)))
 
     def shares_nothing(self, text: str) -> bool:

@@ -125,9 +125,10 @@ def kind_of_page(page: bytes, size: int, *, is_data_promised: bool) -> PageKind:
     if not is_data_promised:
         return PageKind.OTHER
     scripts = [one for one in _SCRIPT.findall(run) if not _has(_WALL_SCRIPTS, one)]
-    is_application = _MOUNT.search(run) is not None and "src=" in run
-    if not text and not is_application and not all(map(_EXTERNAL.fullmatch, scripts)):
-        return PageKind.LEADS_ON
+    if not text and not all(map(_EXTERNAL.fullmatch, scripts)):
+        is_application = _MOUNT.search(run) is not None and "src=" in run
+        if not is_application:
+            return PageKind.LEADS_ON
     if not is_short:
         return PageKind.OTHER
     if _has(_LEADING_WORDS, _APPLICATION.sub("", words)):
