@@ -245,6 +245,9 @@ class CatalogueEvidence:
 
     def listed_nowhere(self, dataset: str, known: Collection[str]) -> bool:
         first, well = self.moments[0].pages.keys(), self._answered_well()
+        if not any(self.moments[0].pages.values()):
+            # A page past the end is what an empty catalogue has.
+            well |= {one.request.target for one in self.server.answers if one.status == 200}
         return any(
             moment.is_honest and not moment.has(dataset) and moment.pages.keys() & first <= well
             for moment in self.moments
