@@ -6,7 +6,7 @@ import copy
 import hashlib
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -69,7 +69,7 @@ def drop_taken_ids(package: dict[str, Any], package_id: str | None = None) -> No
         sa.select(packages.c.id).where(packages.c.id.in_(ids)),
         sa.select(resources.c.id).where(resources.c.id.in_(ids), is_other),
     )
-    taken = set(model.Session.execute(statement).scalars())
+    taken: set[str] = set(model.Session.execute(statement).scalars())
     for one in with_id:
         if one["id"] in taken:
             del one["id"]
@@ -94,17 +94,6 @@ def own_name(name: str) -> str | None:
     return name if _LEGAL_NAME.fullmatch(name) else plain_name(name)
 
 
-def taken_names(names: Iterable[str | None], *, organizations: bool = False) -> set[str]:
-    """Return the names that a package has, or that lead to CKAN's own pages.
-
-    :param organizations: look at groups and organizations instead of packages.
-    """
-    wanted = {name for name in names if name}
-    column = (model.Group if organizations else model.Package).__table__.c.name
-    rows = model.Session.execute(sa.select(column).where(column.in_(wanted)))
-    return set(rows.scalars()) | (wanted & _RESERVED_NAMES)
-
-
 def new_names(
     plain: str | None, url: str, source_id: str, *, organizations: bool = False
 ) -> list[str]:
@@ -113,21 +102,38 @@ def new_names(
     :param plain: the name that the record suggests. It is left out if it is taken.
     """
     names = _names(plain, url, source_id, organizations=organizations)
-    if not organizations:
-        free_name(plain, source_id)
-    taken = taken_names([plain], organizations=organizations)
+    taken = _taken([plain], source_id, organizations=organizations)
     return [name for name in names if name not in taken]
 
 
-def free_name(name: str | None, source_id: str) -> None:
+def _taken(names: Sequence[str | None], source_id: str, *, organizations: bool = False) -> set[str]:
+    """Return the names that a package has, or that lead to CKAN's own pages. Commits if it frees the first.
+
+    :param organizations: look at groups and organizations instead of packages.
+    """
+    wanted = {name for name in names if name}
+    column = (model.Group if organizations else model.Package).__table__.c.name
+    taken: set[str] = set(
+        model.Session.execute(sa.select(column).where(column.in_(wanted))).scalars()
+    )
+    first = names[0]
+    if first in taken and not organizations and _free_name(first, source_id):
+        taken.remove(first)
+    return taken | (wanted & _RESERVED_NAMES)
+
+
+def _free_name(name: str, source_id: str) -> bool:
     """Take a name from a dataset that a source has deleted, so that another one can have it. Commits.
 
     CKAN's deleted datasets keep their names. One that an editor has deleted or restored is not touched. If its
     record comes back, the dataset has its name with a suffix.
+
+    :returns: whether there was such a dataset
     """
     values = {"name": name, "source_id": source_id, "key": DELETED_AS_OF}
-    model.Session.execute(sa.text(_FREE_NAME), values)
+    found = model.Session.execute(sa.text(_FREE_NAME), values)
     model.Session.commit()
+    return bool(found.rowcount)
 
 
 def _names(
@@ -155,9 +161,7 @@ def followed_name(
     wanted = _names(own_name(source_name), url, source_id, organizations=organizations)
     if now in wanted:
         return now
-    if not organizations:
-        free_name(wanted[0], source_id)
-    taken = taken_names(wanted, organizations=organizations)
+    taken = _taken(wanted, source_id, organizations=organizations)
     if wanted[0] in taken and re.fullmatch(re.escape(wanted[0]) + _SUFFIX_OF_HARVEST, now):
         return now
     return next((name for name in wanted if name not in taken), now)
