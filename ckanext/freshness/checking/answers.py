@@ -66,17 +66,9 @@ STATUSES: Mapping[int, Row] = {
 NOT_THERE = frozenset({404, 410})
 """Statuses of files that are gone, whatever their pages say."""
 
-BUSY = frozenset({429, 503})
-"""Statuses that may name the moment when to ask again. Then the server works, and 503 is no failure."""
 
-
-def status_means(status: int, *, is_busy: bool = False) -> Meaning:
-    """Return what a status says about a link.
-
-    :param is_busy: the answer names the moment when to ask again (``Retry-After``)
-    """
-    if is_busy and status in BUSY:
-        return Meaning.CANNOT_TELL
+def status_means(status: int) -> Meaning:
+    """Return what a status says about a link."""
     row = STATUSES.get(status)
     if row is not None:
         return row.meaning
@@ -158,7 +150,7 @@ class AnswerHeaders(NamedTuple):
     age: timedelta = timedelta(0)
     """How long a cache has kept the answer."""
     promises_later: bool = False
-    """Whether the server says that the file is there later, and that is what it says to browsers, too."""
+    """Whether the server promises the file for later, to browsers as well as to programs."""
     partial: bool = False
     """Whether the body is certainly only a part of the file. The checker never asks for a part."""
 

@@ -408,8 +408,7 @@ def cannot_tell(headers: AnswerHeaders) -> bool:
 
     The server refuses automated clients, or has not finished the file (202).
     """
-    means = status_means(headers.status, is_busy=headers.busy)
-    return means in (Meaning.CANNOT_TELL, Meaning.OURS)
+    return status_means(headers.status) in (Meaning.CANNOT_TELL, Meaning.OURS)
 
 
 def has_file(headers: AnswerHeaders) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ckanext.freshness.checking.answers import status_means
 from ckanext.freshness.web.errors import FailureReason, Meaning
 
@@ -22,13 +20,6 @@ def test_every_status_means_something() -> None:
     for status in range(100, 1000):
         expected = next((meaning for meaning, ones in STATUSES.items() if status in ones), FAILED)
         assert status_means(status) is expected, status
-
-
-@pytest.mark.parametrize(
-    ("status", "meaning"), [(503, CANNOT_TELL), (429, CANNOT_TELL), (500, FAILED)]
-)
-def test_a_busy_server_works(status: int, meaning: Meaning) -> None:
-    assert status_means(status, is_busy=True) is meaning
 
 
 def test_every_failure_means_something() -> None:

@@ -47,6 +47,7 @@ ALWAYS: dict[str, tuple[bytes, tuple[Outcome, ...]]] = {
     "503 with a pause and a page": (say(503, b"<html>Maintenance</html>", HTML + WAIT), UNTIL_THEN),
     "503 with a pause of a wall": (say(503, WALLS["F5's refusal"].encode(), HTML + WAIT), NEVER),
     "503 without a pause": (say(503), (FAILED,) * 6),
+    "500 with a pause": (say(500, b"", WAIT), (FAILED,) * 6),
     "429 with a pause": (say(429, b"", WAIT), NEVER),
     "429": (say(429), NEVER),
     "403": (say(403), NEVER),
