@@ -92,9 +92,9 @@ def execute(statement: str, **values: Any) -> Sequence[Any]:
 
 @contextlib.contextmanager
 def without_indexes(*tables: str) -> Iterator[None]:
-    """Drop the indexes of tables that are no constraints, and create them anew at the end.
+    """Drop all indexes of tables that do not enforce a constraint, and create them anew at the end.
 
-    So a million rows are written in a fraction of the time.
+    A million rows are written in a fraction of the time.
     """
     found = execute(_INDEXES, tables=list(tables))
     for index in found:

@@ -186,7 +186,7 @@ def _is_in_bad_state(found: dict[str, object]) -> bool:
 
 
 def _told(found: dict[str, object]) -> set[str]:
-    """Return the names of an object that have a value, and say more than that there is no error."""
+    """Return the names of an object, without those that have no value or only say that there is no error."""
     return {
         name
         for name, value in found.items()
