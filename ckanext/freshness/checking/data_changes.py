@@ -23,7 +23,7 @@ from ..aging.evidence import Evidence
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import LOCK_CLASS
 from ..dates import parse_date, utc, utc_text
-from .decisions import CheckResult, Outcome
+from .decisions import OUTCOMES, CheckResult, Outcome, outcomes_that
 from .formats import Shape, TableShape
 
 KEEP = timedelta(days=730)
@@ -32,15 +32,8 @@ KEEP = timedelta(days=730)
 MOST_BYTES = 8192
 """Of the difference of two shapes, as JSON."""
 
-_CERTAIN = frozenset(
-    outcome.value
-    for outcome in (
-        *(Outcome.NOT_MODIFIED, Outcome.HEADER, Outcome.SAME_HASH),
-        *(Outcome.FIRST_HASH, Outcome.REPEAT_HASH, Outcome.CHANGED),
-    )
-)
-"""Outcomes of checks that knew the file for certain."""
-_UNCERTAIN = frozenset({Outcome.API.value, Outcome.PAGE.value, Outcome.UNCONFIRMED.value})
+_CERTAIN = outcomes_that(lambda traits: traits.tells)
+_UNCERTAIN = outcomes_that(lambda traits: traits.found and not traits.tells)
 """Outcomes of checks that met a file, but perhaps not the one that is stored."""
 
 
@@ -73,8 +66,7 @@ def evidence_of(result: CheckResult) -> Evidence | None:
     if result.outcome is Outcome.CHANGED:
         return Evidence.HASH
     known = result.resource.memory.hash is not None
-    is_compared = result.outcome not in (Outcome.HEADER, Outcome.FIRST_HASH)
-    if result.modified is None or is_compared or not known:
+    if result.modified is None or not OUTCOMES[result.outcome].date_is_change or not known:
         return None
     return Evidence.HTTP_HEADER
 

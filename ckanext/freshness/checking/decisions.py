@@ -21,6 +21,7 @@ dates that a server makes for each answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
@@ -85,6 +86,72 @@ class Outcome(Enum):
     """A web page or the description of a service, whose changes say nothing of the data."""
     CANNOT_TELL = "cannot tell"
     """401, 403, 429 or a bot wall: people may get the file. 202: the file may exist later."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeTraits:
+    """What an outcome says of the file, of the resource's row and of the run.
+
+    :ivar group: the group in which pages count it, a key of ``found`` of :data:`..reporting.labels.LABELS`. The
+        label ``error`` of a dataset stands for ``failed``, and a host's figure ``blocked`` for ``blocked``
+    :ivar found: whether something is there: the count of failures starts again
+    :ivar hashed: whether the file was read and hashed
+    :ivar tells: whether the file is known for certain: changes can be detected, ``undetermined`` is reset, and
+        a copy may be made
+    :ivar undetermined: why changes cannot be detected from now on, a value of
+        :data:`..status.our_fields.UNDETERMINED`
+    :ivar date_is_change: whether a newer date shows a change, since the contents were not compared
+    :ivar is_unchanged: whether the file is known not to have changed since the previous check
+    :ivar is_new_content: whether what was known of other content is forgotten
+    :ivar is_first: whether it is one of the first check of a URL
+    :ivar is_news: whether a new URL with this outcome is news of the data
+    """
+
+    group: str
+    found: bool = False
+    hashed: bool = False
+    tells: bool = False
+    undetermined: str | None = None
+    date_is_change: bool = False
+    is_unchanged: bool = False
+    is_new_content: bool = False
+    is_first: bool = False
+    is_news: bool = True
+
+    @property
+    def is_useful(self) -> bool:
+        """Whether the answer is what stands at the URL, so that its headers count."""
+        return self.tells or self.hashed
+
+
+_SAME = OutcomeTraits("unchanged", found=True, tells=True, is_unchanged=True)
+_READ = OutcomeTraits("unchanged", found=True, hashed=True, tells=True)
+
+OUTCOMES: Mapping[Outcome, OutcomeTraits] = {
+    Outcome.NOT_MODIFIED: _SAME,
+    Outcome.HEADER: replace(_SAME, group="changed", is_unchanged=False, date_is_change=True),
+    Outcome.SAME_HASH: replace(_READ, is_unchanged=True),
+    Outcome.FIRST_HASH: replace(
+        _READ, group="first", date_is_change=True, is_new_content=True, is_first=True
+    ),
+    Outcome.REPEAT_HASH: replace(
+        _READ, is_unchanged=True, is_new_content=True, is_first=True, is_news=False
+    ),
+    Outcome.CHANGED: replace(_READ, group="changed", is_new_content=True),
+    Outcome.API: OutcomeTraits("undetectable", found=True, hashed=True, undetermined="api"),
+    Outcome.UNCONFIRMED: OutcomeTraits("failed", found=True),
+    Outcome.ERROR: OutcomeTraits("failed"),
+    Outcome.PAGE: OutcomeTraits(
+        "page", found=True, hashed=True, undetermined="page", is_unchanged=True, is_news=False
+    ),
+    Outcome.CANNOT_TELL: OutcomeTraits("blocked", undetermined="blocked"),
+}
+"""All that the other modules ask of an outcome. Its sentence is in :mod:`..reporting.labels`."""
+
+
+def outcomes_that(are_wanted: Callable[[OutcomeTraits], object]) -> frozenset[str]:
+    """Return the stored texts of the outcomes whose traits meet a condition."""
+    return frozenset(one.value for one, traits in OUTCOMES.items() if are_wanted(traits))
 
 
 class NextRequest(Enum):

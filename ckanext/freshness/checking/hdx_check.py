@@ -19,13 +19,20 @@ from ..web.exchange import Answer, Body, Request, RequestAttempts, Sink
 from ..web.urls import Target
 from . import decisions
 from .answers import AnswerHeaders, may_be_of_store, read_headers
-from .decisions import Attempt, CheckResult, Decision, NextRequest, Outcome, ResourceToCheck
+from .decisions import (
+    OUTCOMES,
+    Attempt,
+    CheckResult,
+    Decision,
+    NextRequest,
+    Outcome,
+    ResourceToCheck,
+)
 from .engine import NextStep, check_all
 from .formats import Shape, kind_of_text
 from .hasher import ContentSandbox, FirstBytes, Hasher
 from .outcomes import (
     NO_FILE,
-    USELESS,
     FirstDownload,
     Judged,
     Link,
@@ -286,8 +293,9 @@ class HdxCheck:
             judged = after_second(resource, step, received, self._first)
             return _Found(resource, judged, received)
         found = _Found(resource, after_first(resource, step, received), received)
-        is_useless = found.judged.step.outcome in USELESS
-        return self._before.get(resource.resource_id, found) if is_useless else found
+        outcome = found.judged.step.outcome
+        is_useful = outcome is None or OUTCOMES[outcome].is_useful
+        return found if is_useful else self._before.get(resource.resource_id, found)
 
     async def _shape(self, found: Iterable[_Found]) -> Shape | None:
         """Return the shape of the body if it is to be stored with a hash that is certain."""
@@ -305,7 +313,7 @@ class HdxCheck:
         hasher = None if self._incoming is None else self._incoming.hasher
         if result.size is None or hasher is None:
             return result
-        has_file = result.outcome not in (*USELESS, Outcome.API)
+        has_file = OUTCOMES[result.outcome].tells
         if result.outcome is Outcome.PAGE:
             # Perhaps it stands in place of a file for a while.
             has_file = result.memory.hash is None

@@ -19,6 +19,7 @@ from .answers import (
     status_in_words,
 )
 from .decisions import (
+    OUTCOMES,
     UNOPENED,
     Attempt,
     CheckResult,
@@ -48,12 +49,6 @@ NOT_PUBLIC = "not public"
 """The reason of answers by which an object store gives a file to nobody."""
 
 _WALL = "with a page that keeps programs out"
-
-USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
-"""Outcomes whose answer may not be the file: its headers are not counted."""
-
-
-_WITHOUT_FILE = (Outcome.ERROR, Outcome.CANNOT_TELL)
 
 
 class Link(NamedTuple):
@@ -329,7 +324,7 @@ def result_of(
     assert outcome is not None
     certain = received.hashed if judged.is_hashed else None
     # A change that two runs confirm may end with a second download that failed.
-    is_useful = outcome not in USELESS and not (step.changed and certain is None)
+    is_useful = OUTCOMES[outcome].is_useful and not (step.changed and certain is None)
     hides_changes = None
     if certain is not None and outcome is Outcome.CHANGED:
         hides_changes = decisions.hides_changes(resource.memory, headers, certain.digest)
@@ -366,7 +361,7 @@ def concluded(
 ) -> CheckResult:
     """Return the result of a check by its last decision, as far as that knows it."""
     memory = step.memory
-    if memory.waits_since is not None and attempt.outcome not in _WITHOUT_FILE:
+    if memory.waits_since is not None and OUTCOMES[attempt.outcome].found:
         memory = replace(memory, waits_since=None)
     return CheckResult(
         resource,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,46 +14,18 @@ from ..ckan_adapter.packages import lock_packages
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason
 from . import data_changes
-from .decisions import CheckResult, Outcome
+from .decisions import OUTCOMES, CheckResult
 from .stored_values import as_json
 
 ATTEMPTS = 5
 """Number of checks that are stored of a resource."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeEffect:
-    """The changes that an outcome makes in the row of a resource.
-
-    :ivar found: the file exists: the count of failures starts again
-    :ivar hashed: the file was read and hashed
-    :ivar tells: changes of the file can be detected: ``undetermined`` is reset
-    :ivar undetermined: why changes cannot be detected from now on
-    """
-
-    found: bool = False
-    hashed: bool = False
-    tells: bool = False
-    undetermined: str | None = None
-
-
-_SAME = OutcomeEffect(found=True, tells=True)
-_READ = OutcomeEffect(found=True, hashed=True, tells=True)
-
-EFFECTS = {
-    Outcome.NOT_MODIFIED: _SAME,
-    Outcome.HEADER: _SAME,
-    Outcome.SAME_HASH: _READ,
-    Outcome.FIRST_HASH: _READ,
-    Outcome.REPEAT_HASH: _READ,
-    Outcome.CHANGED: _READ,
-    Outcome.API: OutcomeEffect(found=True, hashed=True, undetermined="api"),
-    Outcome.PAGE: OutcomeEffect(found=True, hashed=True, undetermined="page"),
-    Outcome.UNCONFIRMED: OutcomeEffect(found=True),
-    Outcome.ERROR: OutcomeEffect(),
-    Outcome.CANNOT_TELL: OutcomeEffect(undetermined="blocked"),
+_TRAITS = ("found", "hashed", "tells", "undetermined", "is_new_content")
+_TRAIT_COLUMNS = {
+    outcome: {name: getattr(traits, name) for name in _TRAITS}
+    for outcome, traits in OUTCOMES.items()
 }
-_EFFECT_COLUMNS = {outcome: asdict(effect) for outcome, effect in EFFECTS.items()}
 
 _NOT_ASKED = frozenset(
     {
@@ -102,12 +73,11 @@ def _row(result: CheckResult) -> dict[str, Any]:
     row = {
         "resource_id": resource.resource_id,
         "url": resource.url,
-        **_EFFECT_COLUMNS[result.outcome],
+        **_TRAIT_COLUMNS[result.outcome],
         "known": result.memory,
         "checked": attempt.reason not in _NOT_ASKED,
         "failed": result.counts_as_failure,
         "changes": data_changes.evidence_of(result) is not None or None,
-        "outcome": result.outcome.value,
         "at": utc(attempt.at).isoformat(),
         "changed_at": utc_text(result.changed_at),
         "shape": result.shape,
@@ -145,29 +115,21 @@ def _without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-_UNCHANGED = frozenset({Outcome.NOT_MODIFIED, Outcome.SAME_HASH, Outcome.REPEAT_HASH, Outcome.PAGE})
-
-
 def _change_seen(result: CheckResult) -> bool | None:
     """Return whether the file has changed since the previous check; None if that is not known."""
     if data_changes.evidence_of(result) is not None:
         return True
-    return False if result.outcome in _UNCHANGED else None
+    return False if OUTCOMES[result.outcome].is_unchanged else None
 
 
 _COLUMNS = """
     resource_id text, url text, known jsonb, checked boolean, failed boolean, changes boolean,
-    outcome text, found boolean, hashed boolean, tells boolean, undetermined text, at timestamp,
+    found boolean, hashed boolean, tells boolean, undetermined text, is_new_content boolean, at timestamp,
     changed_at timestamp, shape jsonb, attempt jsonb, change_seen boolean, hides_changes boolean,
     moved_to text"""
 
 _LEAST_DAYS, _MOST_DAYS = 1 / 24, 1e5
 """Limits of the days between two checks: a clock may have gone back, or wrong."""
-
-_NEW_CONTENT = ", ".join(
-    f"'{outcome.value}'" for outcome in (Outcome.FIRST_HASH, Outcome.REPEAT_HASH, Outcome.CHANGED)
-)
-"""Outcomes after which what was known of other content is forgotten."""
 
 _WATCHED = f"""CASE WHEN f.change_seen IS NOT NULL THEN
         least(greatest(extract(epoch FROM f.at - c.succeeded_at) / 86400, {_LEAST_DAYS}), {_MOST_DAYS})
@@ -192,7 +154,7 @@ UPDATE freshness_check c SET
         ELSE c.failing_since END,
     failed_at = CASE WHEN f.failed THEN f.at WHEN f.found THEN NULL ELSE c.failed_at END,
     undetermined = CASE WHEN f.tells THEN NULL ELSE coalesce(f.undetermined, c.undetermined) END,
-    shape = CASE WHEN f.outcome IN ({_NEW_CONTENT}) THEN f.shape ELSE coalesce(f.shape, c.shape) END,
+    shape = CASE WHEN f.is_new_content THEN f.shape ELSE coalesce(f.shape, c.shape) END,
     seen_changes = c.seen_changes + CASE WHEN f.change_seen THEN 1 ELSE 0 END,
     watched_days = c.watched_days + coalesce({_WATCHED}, 0),
     change_seen_at = CASE WHEN f.change_seen THEN :run_start ELSE c.change_seen_at END,

@@ -26,7 +26,7 @@ from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter.core import model
 from ..dates import utc
 from ..model import CheckRun, FreshnessTransition
-from .decisions import CheckResult, Outcome, ResourceToCheck
+from .decisions import OUTCOMES, CheckResult, Outcome, ResourceToCheck
 from .selection import Candidate, SelectionReason
 
 HOSTS_KEPT = 500
@@ -86,9 +86,6 @@ STATUSES = {
 
 FREQUENCIES = {LIVE: "live", NEVER: "never", AS_NEEDED: "as needed"}
 """The update frequencies that are counted, with their keys in a run's row."""
-
-ERRORS = frozenset({Outcome.ERROR, Outcome.UNCONFIRMED})
-"""Outcomes that a dataset's label ``error`` stands for. "Cannot tell" is none: people may get the file."""
 
 _OF_METADATA = {
     FIRST_RUN: DatasetFact.NEW,
@@ -154,9 +151,10 @@ class HostCounts:
         attempt = result.attempt
         self.figures["checks"] += 1
         self.figures["bytes"] += attempt.received
-        if result.outcome is Outcome.CANNOT_TELL:
+        group = OUTCOMES[result.outcome].group
+        if group == "blocked":
             self.figures["blocked"] += 1
-        elif result.outcome in ERRORS:
+        elif group == "failed":
             self.figures["errors"] += 1
             self.reasons[attempt.reason or str(attempt.status or "")] += 1
 
@@ -231,7 +229,8 @@ class RunCounts:
             return
         self._resources[metadata_change(result.resource)] -= 1
         self._resources[_label_of_check(result)] += 1
-        facts = DatasetFact.ERROR if result.outcome in ERRORS else DatasetFact.RESULT
+        is_error = OUTCOMES[result.outcome].group == "failed"
+        facts = DatasetFact.ERROR if is_error else DatasetFact.RESULT
         if result.modified is not None:
             facts |= DatasetFact.HTTP_HEADER
         if result.outcome is Outcome.CHANGED:

@@ -215,6 +215,17 @@ LABELS: Mapping[str, Mapping[str, str]] = {
 }
 """Words by the kind of value and by the value as it is stored, marked for translation."""
 
+FOUND_COLOURS = {
+    "unchanged": "ok",
+    "changed": "ok",
+    "first": "ok",
+    "undetectable": "unknown",
+    "page": "ok",
+    "blocked": "unknown",
+    "failed": "bad",
+}
+"""The colours of the groups of outcomes, ``found`` of :data:`LABELS`, in the order of the page of runs."""
+
 
 def label(kind: str, value: str) -> str:
     """Return a value in words; an unknown value as it is.

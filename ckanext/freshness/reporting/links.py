@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from .. import settings
 from ..checking import check_rows, formats, selection
 from ..checking.checkers import checked_elsewhere
-from ..checking.decisions import UNOPENED, Outcome
+from ..checking.decisions import UNOPENED, Outcome, outcomes_that
 from ..checking.selection import SelectionReason, SelectionRules
 from ..ckan_adapter import database
 from ..ckan_adapter.core import model
@@ -160,7 +160,7 @@ def state_of(outcome: str | None, failures: int, *, is_broken: bool, never: str 
     return "unchecked" if outcome in UNCHECKED else "works"
 
 
-UNCHECKED = frozenset({Outcome.CANNOT_TELL.value, Outcome.ERROR.value})
+UNCHECKED = outcomes_that(lambda traits: not traits.found)
 
 
 def _never_checked(row: Any, rules: SelectionRules) -> str | None:

@@ -11,7 +11,7 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from ..checking import run_records
-from ..checking.decisions import Outcome
+from ..checking.decisions import OUTCOMES, outcomes_that
 from ..checking.run_records import ALL_HOSTS
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import is_held
@@ -131,19 +131,8 @@ def last_check(now: datetime) -> dict[str, Any] | None:
 
 # What the checks of a run found
 
-OUTCOMES: Mapping[str, tuple[Outcome, ...]] = {
-    "unchanged": (Outcome.NOT_MODIFIED, Outcome.SAME_HASH, Outcome.REPEAT_HASH),
-    "changed": (Outcome.HEADER, Outcome.CHANGED),
-    "first": (Outcome.FIRST_HASH,),
-    "failed": (Outcome.ERROR, Outcome.UNCONFIRMED),
-    "blocked": (Outcome.CANNOT_TELL,),
-    "undetectable": (Outcome.API,),
-    "page": (Outcome.PAGE,),
-}
-"""The outcomes of checks, in groups that pages show."""
-
-GROUPS = {outcome.value: group for group, outcomes in OUTCOMES.items() for outcome in outcomes}
-"""The group of each outcome."""
+_GROUPS = {outcome.value: traits.group for outcome, traits in OUTCOMES.items()}
+_CHANGED = outcomes_that(lambda traits: traits.group == "changed")
 
 
 def outcomes(labels: Mapping[str, int]) -> Counter[str]:
@@ -154,7 +143,7 @@ def outcomes(labels: Mapping[str, int]) -> Counter[str]:
     found: Counter[str] = Counter()
     for label, number in labels.items():
         # The outcome is the last part of a label. Labels of resources on the site begin with a prefix.
-        group = GROUPS.get(label.rpartition(",")[2])
+        group = _GROUPS.get(label.rpartition(",")[2])
         if group is not None:
             found[group] += number
     return found
@@ -162,11 +151,10 @@ def outcomes(labels: Mapping[str, int]) -> Counter[str]:
 
 def changed_datasets(labels: Mapping[str, int]) -> int:
     """Return the number of datasets with a file that changed by its header or its hash."""
-    dated = {Outcome.HEADER.value, Outcome.CHANGED.value}
     return sum(
         number
         for label, number in labels.items()
-        if dated & set(label.partition(", Updated ")[2].split(","))
+        if _CHANGED & set(label.partition(", Updated ")[2].split(","))
     )
 
 
@@ -221,7 +209,8 @@ def nights() -> list[Row]:
 def last_night() -> dict[str, Any] | None:
     """Return what the page of runs shows of the newest check of all links; None before the first.
 
-    :returns: ``line``: the run itself; ``outcomes``: numbers of checks by group, as of :data:`OUTCOMES`;
+    :returns: ``line``: the run itself; ``outcomes``: numbers of checks by group, see
+        :class:`..checking.decisions.OutcomeTraits`; ``colours``: of the groups, in their order;
         ``checks``: their sum; ``changed_datasets``: number of datasets with changed files; ``put_off``: number
         of links that wait for the next run; ``sums``: figures of all hosts; ``troubles``: hosts in trouble, as
         far as their figures are kept; ``in_trouble``: number of all of them; ``others``: the other runs of the
@@ -237,6 +226,7 @@ def last_night() -> dict[str, Any] | None:
     return {
         "line": line(run),
         "outcomes": counts,
+        "colours": labels.FOUND_COLOURS,
         "checks": counts.total(),
         "changed_datasets": changed_datasets(run.datasets or {}),
         "put_off": int(sums.get("put_off", 0)),

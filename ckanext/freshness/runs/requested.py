@@ -12,8 +12,7 @@ import ckan.plugins.toolkit as tk
 import redis
 
 from .. import settings
-from ..checking.decisions import CheckResult, ResourceToCheck
-from ..checking.result_writer import EFFECTS
+from ..checking.decisions import OUTCOMES, CheckResult, ResourceToCheck
 from ..ckan_adapter.core import job_from_id
 from ..ckan_adapter.database import locked_if_free
 from ..dates import utc_now
@@ -140,7 +139,7 @@ def is_working(result: CheckResult | None) -> bool:
     if result is None:
         return False
     is_large = result.attempt.reason == FailureReason.TOO_LARGE.value
-    return is_large or (EFFECTS[result.outcome].found and not result.counts_as_failure)
+    return is_large or (OUTCOMES[result.outcome].found and not result.counts_as_failure)
 
 
 def tested_in_words(result: CheckResult | None) -> str:

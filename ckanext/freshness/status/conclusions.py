@@ -12,7 +12,7 @@ from typing import Any
 from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence
 from ..checking import data_changes, fields, result_writer
-from ..checking.decisions import CheckResult, Outcome
+from ..checking.decisions import OUTCOMES, CheckResult, Outcome
 from ..checking.selection import is_broken
 from ..ckan_adapter.core import model
 from ..dates import utc
@@ -20,12 +20,6 @@ from ..model import DatasetFreshness, FreshnessEvidence, KnownResource
 from . import indexing
 from .assessment import update_packages
 from .changes import Occasion, TransitionCause
-
-_UNDETERMINED = frozenset({Outcome.API, Outcome.PAGE, Outcome.CANNOT_TELL})
-"""Outcomes that can make the freshness of a dataset undetermined."""
-
-_FIRST = frozenset({Outcome.FIRST_HASH, Outcome.REPEAT_HASH})
-"""Outcomes of the first check of a URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +50,17 @@ def write(
     _withdraw_dates(resource.resource_id for resource in lying)
     concerned.update(resource.package_id for resource in lying)
     for result, row in written:
-        package_id = result.resource.package_id
+        package_id, traits = result.resource.package_id, OUTCOMES[result.outcome]
         if pieces := _evidence(result):
             found[package_id] += pieces
             concerned.add(package_id)
         if row.doubt_changed:
             concerned.add(package_id)
-        elif result.outcome in _UNDETERMINED:
+        elif traits.undetermined is not None:
             undetermined.add(package_id)
-        if result.outcome in _FIRST:
+        if traits.is_first:
             first.add(package_id)
-        if result_writer.EFFECTS[result.outcome].found:
+        if traits.found:
             seen.add(package_id)
     may_concern: tuple[tuple[set[str], Any, Any], ...] = (
         # A reason that came from another resource with the same URL ends with a resource's own first check.

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Boundaries
 from ..checking import fields
-from ..checking.decisions import Outcome
+from ..checking.decisions import outcomes_that
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
@@ -179,6 +179,8 @@ LEFT JOIN LATERAL ({{harvest}}) h ON true
 WHERE p.id = ANY(:ids) AND p.type = ANY(:types)
 ORDER BY p.id"""
 
+_NO_NEWS = ", ".join(f"'{one}'" for one in sorted(outcomes_that(lambda it: not it.is_news)))
+
 _RESOURCES = sa.text(f"""
 SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url_type, r.created,
     r.last_modified, r.size, r.mimetype, r.hash,
@@ -186,7 +188,7 @@ SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url
     r.hash = {fields.OURS.format("hash")} AS hash_is_ours, r.extras,
     CAST(nullif(c.wrote, '{{}}') AS text) AS wrote, c.url AS checked_url, c.host, c.undetermined,
     c.succeeded_at >= m.url_changed_at AND c.failures = 0 AND c.found IS NULL AS is_found,
-    c.attempts -> 0 ->> 'outcome' NOT IN ('{Outcome.REPEAT_HASH.value}', '{Outcome.PAGE.value}') AS is_news,
+    c.attempts -> 0 ->> 'outcome' NOT IN ({_NO_NEWS}) AS is_news,
     m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash, m.hash_writer, m.url_changed_at
 FROM (SELECT * FROM resource WHERE package_id = ANY(:ids) AND state = 'active') r
 FULL JOIN (SELECT * FROM freshness_resource WHERE package_id = ANY(:ids)) m ON m.resource_id = r.id
