@@ -423,24 +423,13 @@ def _unread(memory: KnownContent, headers: AnswerHeaders, modified: datetime) ->
 
 
 def after_headers(
-    memory: KnownContent,
-    headers: AnswerHeaders,
-    *,
-    conditional: bool,
-    last_change: datetime | None,
-    fresh_after: datetime | None,
-    hash_anyway: bool,
-    now: datetime,
-    doubts: bool = False,
+    resource: ResourceToCheck, headers: AnswerHeaders, now: datetime, *, conditional: bool
 ) -> Decision:
-    """Decide what the headers of an answer mean.
+    """Decide what the headers of the first answer mean for a resource.
 
     :param conditional: the request had conditions: without them, 304 means nothing
-    :param last_change: the resource's last modification, if it is known
-    :param fresh_after: a resource that changed after this moment is fresh now; None if no date makes it fresh
-    :param hash_anyway: hash the body even if the headers say that it has not changed
-    :param doubts: hash the body if the server's dates were never compared with contents
     """
+    memory = resource.memory
     if headers.status == 304 and not conditional:
         return failed(memory)
     if headers.promises_later:
@@ -452,10 +441,13 @@ def after_headers(
     if status_means(headers.status) is Meaning.FAILED or headers.partial:
         return failed(memory)
     modified = None if memory.dates_lie else believed(headers, now)
+    last_change, fresh_after = resource.last_change, resource.fresh_after
     if modified is not None and last_change is not None and modified <= last_change:
         modified = None
     makes_fresh = modified is not None and fresh_after is not None and modified > fresh_after
-    hash_anyway = hash_anyway or (doubts and memory.dates_lie is None)
+    hash_anyway = resource.hash_anyway or resource.keep_copy
+    if resource.doubts and memory.dates_lie is None:
+        hash_anyway = True
     # The date of an empty file is the moment when the data were lost.
     if modified is None or not makes_fresh or hash_anyway or memory.hash is None or headers.empty:
         return Decision(NextRequest.HASH, memory, modified=modified)

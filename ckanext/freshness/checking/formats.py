@@ -356,24 +356,33 @@ def _accepts(words: frozenset[str]) -> tuple[str | None, str | None]:
     return None, ", ".join((*types, "*/*;q=0.1")) if types else OF_BROWSERS
 
 
+class SentAs(NamedTuple):
+    """What an answer says of its file.
+
+    :ivar media_type: by the server. With the URL, it only tells a workbook that is saved as a page from other
+        pages.
+    :ivar url: that answered
+    :ivar was_coded: whether the file came with a Content-Encoding, which is decoded here
+    """
+
+    media_type: str | None = None
+    url: str = ""
+    was_coded: bool = False
+
+
 def verdict(
     promised: PromisedFormat,
     first: bytes,
     size: int,
     *,
     last: Outline | None,
-    was_coded: bool = False,
-    sent_as: str | None = None,
-    url: str = "",
+    sent_as: SentAs,
 ) -> FormatMismatch | None:
     """Return how a file differs from the promised format; None if it may fit.
 
     :param first: the first :data:`FIRST_BYTES` bytes of the file
     :param size: of the file, in bytes
     :param last: the outline of the last good file; None if there was none
-    :param was_coded: whether the server sent it with a Content-Encoding, which is decoded here
-    :param sent_as: the media type by the server. With the URL, it only tells a workbook that is saved as a page
-        from other pages.
     """
     is_short = size < SHORT
     # Under an unknown format, large files may begin with zeros.
@@ -382,7 +391,7 @@ def verdict(
     text = _text(first).strip(_BEFORE) if size <= FIRST_BYTES else ""
     if is_short and not promised.takes_pages and says_later(text):
         return FormatMismatch(promised.name, FileKind.ERROR, is_error=False, is_uncertain=True)
-    found = _by_format(promised, first, size, was_coded=was_coded, sent_as=sent_as, url=url)
+    found = _by_format(promised, first, size, sent_as)
     if not text or _is_binary(text) or (found and (found.is_error or found.found not in _LINES)):
         return found
     meaning = meaning_of_text(text, size, promised.words, last, takes_pages=promised.takes_pages)
@@ -393,13 +402,7 @@ def verdict(
 
 
 def _by_format(
-    promised: PromisedFormat,
-    first: bytes,
-    size: int,
-    *,
-    was_coded: bool,
-    sent_as: str | None,
-    url: str,
+    promised: PromisedFormat, first: bytes, size: int, sent_as: SentAs
 ) -> FormatMismatch | None:
     """Return how the kind of a file differs from the promised format; None if it may fit."""
     formats = promised.formats
@@ -411,9 +414,9 @@ def _by_format(
     found = kind(first)
     if found is FileKind.UNKNOWN:
         return None
-    if was_coded and found in _INSIDE_GZIP and any(name in _GZIPS for name in formats):
+    if sent_as.was_coded and found in _INSIDE_GZIP and any(name in _GZIPS for name in formats):
         return None
-    if found in _WEB_PAGES and _is_sheet(first.lower(), sent_as, url):
+    if found in _WEB_PAGES and _is_sheet(first.lower(), sent_as):
         found = FileKind.SHEET
     is_short = size < SHORT and not (found is FileKind.JSON and _FEATURES.search(_text(first)))
     judged = [_judge(name, found, is_short) for name in formats]
@@ -427,9 +430,7 @@ def is_page(first: bytes) -> bool:
     return _may_be_page(first) and kind(first) in _SHOWN
 
 
-def is_no_evidence(
-    promised: PromisedFormat, first: bytes, *, sent_as: str | None, url: str
-) -> bool:
+def is_no_evidence(promised: PromisedFormat, first: bytes, sent_as: SentAs) -> bool:
     """Decide whether a file is a web page or the description of a service, where these may be meant.
 
     Their changes say nothing of the data. See :func:`verdict` for the parameters.
@@ -439,22 +440,23 @@ def is_no_evidence(
     found = kind(first)
     if found in _WEB_PAGES:
         is_text = not _MARKDOWN.isdisjoint(promised.words)
-        return not (is_text or _is_sheet(first.lower(), sent_as, url))
+        return not (is_text or _is_sheet(first.lower(), sent_as))
     is_description = found in _DESCRIBING and _DESCRIPTION.search(first[:_DESCRIBED]) is not None
     return is_description or found is FileKind.GZIPPED_HTML
 
 
-def _is_sheet(page: bytes, sent_as: str | None, url: str) -> bool:
+def _is_sheet(page: bytes, sent_as: SentAs) -> bool:
     """Return whether a web page is a workbook that was saved as HTML: browsers save it, and Excel opens it.
 
     :param page: in small letters
     """
     if b"<table" not in page or _PASSWORD.search(page):
         return False
-    if MEDIA_TYPES.get(sent_as or "text/html") != "html":
+    if MEDIA_TYPES.get(sent_as.media_type or "text/html") != "html":
         return True
     # Many pages of errors have tables, but also scripts and forms.
-    return _WORKBOOK_URL.search(url) is not None and b"<script" not in page and b"<form" not in page
+    names_workbook = _WORKBOOK_URL.search(sent_as.url) is not None
+    return names_workbook and b"<script" not in page and b"<form" not in page
 
 
 def _may_be_page(first: bytes) -> bool:

@@ -38,7 +38,6 @@ from .outcomes import (
     Link,
     Received,
     after_first,
-    after_headers,
     after_second,
     concluded,
     promise_of,
@@ -217,7 +216,7 @@ class HdxCheck:
         else:
             now, conditional = self._tools.now(), self._is_conditional
             self._steps = [
-                after_headers(resource, headers, now, conditional=conditional)
+                decisions.after_headers(resource, headers, now, conditional=conditional)
                 for resource in self._resources
             ]
             wanted = any(step.next is NextRequest.HASH for step in self._steps)

@@ -33,6 +33,7 @@ from .decisions import (
 from .formats import (
     FormatMismatch,
     PromisedFormat,
+    SentAs,
     is_no_evidence,
     is_page,
     outline,
@@ -91,9 +92,7 @@ class Received(NamedTuple):
             self.body.first,
             self.body.size,
             last=resource.memory.outline,
-            was_coded="Content-Encoding" in self.answer.headers,
-            sent_as=mimetype_of(self.answer),
-            url=self.answer.final_url,
+            sent_as=self._sent_as,
         )
 
     def page_kind(self, resource: ResourceToCheck, mismatch: FormatMismatch | None) -> PageKind:
@@ -115,13 +114,13 @@ class Received(NamedTuple):
         return (
             resource.doubts
             and self.body is not None
-            and is_no_evidence(
-                promise_of(resource),
-                self.body.first,
-                sent_as=mimetype_of(self.answer),
-                url=self.answer.final_url,
-            )
+            and is_no_evidence(promise_of(resource), self.body.first, self._sent_as)
         )
+
+    @property
+    def _sent_as(self) -> SentAs:
+        answer = self.answer
+        return SentAs(mimetype_of(answer), answer.final_url, "Content-Encoding" in answer.headers)
 
 
 class FirstDownload(NamedTuple):
@@ -146,25 +145,6 @@ class Judged(NamedTuple):
     words: str | None = None
     reason: str | None = None
     is_hashed: bool = False
-
-
-def after_headers(
-    resource: ResourceToCheck, headers: AnswerHeaders, now: datetime, *, conditional: bool
-) -> Decision:
-    """Decide what the headers of the first answer mean for a resource.
-
-    :param conditional: whether the request had conditions
-    """
-    return decisions.after_headers(
-        resource.memory,
-        headers,
-        conditional=conditional,
-        last_change=resource.last_change,
-        fresh_after=resource.fresh_after,
-        hash_anyway=resource.hash_anyway or resource.keep_copy,
-        doubts=resource.doubts,
-        now=now,
-    )
 
 
 def refresh_target(

@@ -17,6 +17,7 @@ from ckanext.freshness.checking.decisions import (
     KnownContent,
     NextRequest,
     Outcome,
+    ResourceToCheck,
     after_body,
     after_confirmation,
     after_failure,
@@ -61,16 +62,17 @@ def first_step(
     anyway: bool = False,
     doubts: bool = False,
 ) -> Decision:
-    return after_headers(
+    resource = ResourceToCheck(
+        "r",
+        "p",
+        "http://a.example/",
         memory,
-        headers,
-        conditional=True,
         last_change=last_change,
         fresh_after=NOW - 30 * DAY,
         hash_anyway=anyway,
         doubts=doubts,
-        now=NOW,
     )
+    return after_headers(resource, headers, NOW, conditional=True)
 
 
 # What is asked

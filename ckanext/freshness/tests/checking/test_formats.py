@@ -17,6 +17,7 @@ from ckanext.freshness.checking.formats import (
     FIRST_BYTES,
     FITS,
     MEDIA_TYPES,
+    SentAs,
     is_no_evidence,
     outline,
     promise,
@@ -319,7 +320,8 @@ def judged(
     :param last: the last good file
     """
     known = None if last is None else outline(last[:FIRST_BYTES], len(last))
-    found = verdict(promise(declared, media_type), data[:FIRST_BYTES], len(data), last=known)
+    promised = promise(declared, media_type)
+    found = verdict(promised, data[:FIRST_BYTES], len(data), last=known, sent_as=SentAs())
     if found is None:
         return None
     return "perhaps" if found.is_uncertain else found.is_error
@@ -642,11 +644,10 @@ def test_a_page_with_a_table_may_be_a_workbook(
             TABLE_PAGE % more,
             900,
             last=None,
-            sent_as=sent_as,
-            url=url,
+            sent_as=SentAs(sent_as, url),
         )
         assert found is not None and found.is_error is is_error
-    page = verdict(promise("CSV", None), TABLE_PAGE, 900, last=None, sent_as=sent_as, url=url)
+    page = verdict(promise("CSV", None), TABLE_PAGE, 900, last=None, sent_as=SentAs(sent_as, url))
     assert page is not None and page.is_error
 
 
@@ -697,7 +698,7 @@ DECLARED = '<?xml version="1.0"?>'
 )
 def test_pages_and_descriptions_of_services(format_: str, text: str, expected: bool) -> None:
     """Under the format of a file, these are data, or an error."""
-    found = is_no_evidence(promise(format_, None), text.encode(), sent_as=None, url="http://x.org/")
+    found = is_no_evidence(promise(format_, None), text.encode(), SentAs(url="http://x.org/"))
     assert found is (expected and format_ != "CSV")
 
 
@@ -712,7 +713,7 @@ def test_pages_and_descriptions_of_services(format_: str, text: str, expected: b
 def test_texts_and_workbooks_with_tags_are_no_pages(
     format_: str, text: str, sent_as: str | None, url: str
 ) -> None:
-    assert not is_no_evidence(promise(format_, None), text.encode(), sent_as=sent_as, url=url)
+    assert not is_no_evidence(promise(format_, None), text.encode(), SentAs(sent_as, url))
 
 
 def test_a_page_is_an_error_under_a_media_type_without_a_format() -> None:
@@ -738,7 +739,7 @@ def test_any_bytes_and_any_names_have_a_verdict(
 ) -> None:
     data = beginning + rest
     last = outline(rest, 20 * len(rest)) if is_known else None
-    found = verdict(promise(declared, media_type), data, len(data), last=last)
+    found = verdict(promise(declared, media_type), data, len(data), last=last, sent_as=SentAs())
     assert found is None or str(found)
 
 
