@@ -211,7 +211,7 @@ class _Engine(Generic[InputT, ResultT]):
         for queue, check in reversed(self._postponed):
             request = check.begin()
             request.once_more()
-            self._client.begin_last_round(request.target.host)
+            self._client.begin_last_round(request.present.target.host)
             queue.waiting.append(check)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:

@@ -185,7 +185,7 @@ class HdxCheck:
             return False
         assert self._request is not None
         target = refresh_target(
-            self._request.target,
+            self._request.present.target,
             received,
             is_page=is_page,
             is_data_promised=not any(promise_of(one).takes_pages for one in self._resources),

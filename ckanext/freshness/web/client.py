@@ -144,7 +144,7 @@ class Client:
                 raise pending.error(fault) from None
             found = pause
         if isinstance(found, Answer):
-            found.seconds = pending.seconds
+            found.seconds = pending.present.seconds
             # Breaks a reference cycle between the caller and its request.
             pending.choose = None
             return found
@@ -153,9 +153,9 @@ class Client:
 
     async def _hops(self, pending: RequestAttempts) -> Answer | float:
         """Send a request and follow its redirects; if a machine takes no ``http``, by ``https``."""
-        found: Answer | Target | float = pending.target
+        found: Answer | Target | float = pending.present.target
         while isinstance(found, Target):
-            before = pending.target
+            before = pending.present.target
             try:
                 found = await self._hop(pending)
             except Fault as fault:
@@ -166,7 +166,7 @@ class Client:
                 except Fault as second:
                     if second.reason.meaning is not Meaning.FAILED:
                         raise
-                    pending.target = before
+                    pending.present.target = before
                     raise fault from None
         return found
 
@@ -181,7 +181,7 @@ class Client:
         :returns: the answer, the target of a redirect, or the seconds until the next attempt
         :raises Fault: there is no answer
         """
-        target = pending.target
+        target = pending.present.target
         host = self.hosts.of(target.host)
         host.refuse()
         try:
@@ -207,7 +207,7 @@ class Client:
             if self._proxy is not None or fault.reason not in _SECOND_LOOKS:
                 raise
             is_tls = fault.reason in _OUTDATED_TLS
-            pending.outdated_tls |= is_tls
+            pending.present.outdated_tls |= is_tls
             try:
                 return await self._exchange(pending, target, host, tolerant=True)
             except Fault as second:
@@ -222,7 +222,7 @@ class Client:
         assert self._connections is not None, "the client is used outside of its async with"
         host.requests += 1
         insecure = target.scheme == "https" and target.host.rstrip(".") in self._insecure
-        pending.insecure = pending.insecure or insecure
+        pending.present.insecure |= insecure
         limits = pending.limits
         response: Exchange | None = None
         began = monotonic()
@@ -240,7 +240,7 @@ class Client:
             fault.answered = response is not None
             raise
         finally:
-            pending.seconds += monotonic() - began
+            pending.present.seconds += monotonic() - began
             if response is not None:
                 response.end()
 

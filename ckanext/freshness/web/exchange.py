@@ -225,6 +225,23 @@ class Exchange(Protocol):
 # The attempts of a request
 
 
+@dataclass(slots=True)
+class AttemptState:
+    """The state of one attempt.
+
+    :ivar target: where it stands after redirects
+    :ivar seconds: that its requests have taken, without the time in our own queues
+    :ivar insecure: see :attr:`Answer.insecure`
+    :ivar outdated_tls: see :attr:`Answer.outdated_tls`
+    """
+
+    target: Target
+    redirects: Redirects = field(default_factory=Redirects)
+    seconds: float = 0.0
+    insecure: bool = False
+    outdated_tls: bool = False
+
+
 class RequestAttempts:
     """A request with the state of its attempts.
 
@@ -233,8 +250,7 @@ class RequestAttempts:
 
     :ivar start: the parsed URL of the request
     :ivar attempts: the number of attempts so far
-    :ivar target: where the present attempt stands after redirects; ``seconds``, ``insecure`` and
-        ``outdated_tls`` also belong to the present attempt
+    :ivar present: the present attempt
     :ivar spent: seconds of earlier attempts, and of the requests that this one follows
     :ivar pause: seconds until the next attempt
     :ivar last: whether no other request to the host follows soon, so that its connection is closed
@@ -254,8 +270,8 @@ class RequestAttempts:
         self.attempts = 0
         self.pause = 0.0
         self.spent = 0.0
-        self._begin_attempt()
-        self.start = self.target = parse_url(request.url) if target is None else target
+        self.start = parse_url(request.url) if target is None else target
+        self.present = AttemptState(self.start)
         common = {}
         if request.accept is not None:
             common["Accept"] = request.accept
@@ -277,49 +293,44 @@ class RequestAttempts:
         """Prepare the next attempt, which is due in ``pause`` seconds."""
         self.attempts += 1
         self.pause = pause
-        self.spent += self.seconds
-        self.target = self.start
+        self.spent += self.present.seconds
         if self.attempts == self.limits.attempts:
             # Browsers wait longer, too: some files are made when they are asked for.
             self.limits = replace(self.limits, read=2 * self.limits.read)
-        self._begin_attempt()
-
-    def _begin_attempt(self) -> None:
-        self._redirects = Redirects()
-        self.seconds = 0.0
-        self.insecure = False
-        self.outdated_tls = False
+        self.present = AttemptState(self.start)
 
     def over_tls(self) -> bool:
         """Turn from a URL with ``http`` to the same with ``https``, as browsers do. Return whether it was done.
 
         Only in the first attempt, and only at the usual port. Secrets are only sent where they were meant for.
         """
-        target = self.target
+        target = self.present.target
         is_plain = target.scheme == "http" and target.port == DEFAULT_PORTS["http"]
         if self.attempts > 1 or not is_plain or self.request.headers:
             return False
         url = "https" + target.url[len("http") :]
-        self.target = replace(target, url=url, scheme="https", port=DEFAULT_PORTS["https"])
+        port = DEFAULT_PORTS["https"]
+        self.present.target = replace(target, url=url, scheme="https", port=port)
         return True
 
     def once_more(self) -> None:
         """Prepare one last attempt at the present target, without following the redirects again."""
         self.limits = replace(self.limits, attempts=self.attempts)
         self.pause = 0.0
-        self.spent += self.seconds
-        self.seconds = 0.0
+        self.spent += self.present.seconds
+        self.present.seconds = 0.0
 
     @property
     def seconds_left(self) -> float:
         """The seconds until the last byte of the present attempt must have arrived."""
-        return min(self.limits.total, self.limits.all_attempts - self.spent) - self.seconds
+        limits = self.limits
+        return min(limits.total, limits.all_attempts - self.spent) - self.present.seconds
 
     @property
     def is_last(self) -> bool:
         """Whether neither time nor number allows another attempt."""
         limits = self.limits
-        has_time = self.spent + self.seconds < limits.all_attempts
+        has_time = self.spent + self.present.seconds < limits.all_attempts
         return self.attempts >= limits.attempts or not has_time
 
     def headers(self, target: Target) -> CIMultiDict[str]:
@@ -327,7 +338,7 @@ class RequestAttempts:
         headers = CIMultiDict(self._common)
         if self.last:
             headers["Connection"] = "close"
-        if cookies := self._redirects.cookies_for(target):
+        if cookies := self.present.redirects.cookies_for(target):
             headers["Cookie"] = cookies
         if target.authorization is not None:
             headers["Authorization"] = target.authorization
@@ -337,12 +348,13 @@ class RequestAttempts:
 
     def follow(self, before: RequestAttempts) -> None:
         """Share the limit of time with the request that this one follows."""
-        self.spent = before.spent + before.seconds
+        self.spent = before.spent + before.present.seconds
 
     def take_cookies(self, before: RequestAttempts, page: Answer) -> None:
         """Send the cookies of another request, whose answer was a page that leads here."""
-        self._redirects.take_over(before._redirects)
-        self._redirects.take_cookies(page.final_url, page.headers.getall("Set-Cookie", ()))
+        redirects = self.present.redirects
+        redirects.take_over(before.present.redirects)
+        redirects.take_cookies(page.final_url, page.headers.getall("Set-Cookie", ()))
 
     def redirected(
         self, target: Target, location: str, cookies: Sequence[str], *, for_good: bool
@@ -351,38 +363,40 @@ class RequestAttempts:
 
         :raises Fault: see :meth:`.Redirects.follow`, or it is one redirect too many
         """
-        found = self._redirects.follow(target, location, cookies, for_good=for_good)
-        if len(self._redirects) > self.limits.redirects:
+        redirects = self.present.redirects
+        found = redirects.follow(target, location, cookies, for_good=for_good)
+        if len(redirects) > self.limits.redirects:
             words = f"redirects more than {self.limits.redirects} times"
             raise Fault(FailureReason.TOO_MANY_REDIRECTS, words)
-        self.target = found
+        self.present.target = found
         return found
 
     def answer(self, target: Target, response: Exchange) -> Answer:
         """Return the answer without its body."""
+        present = self.present
         return Answer(
             status=response.status,
             url=self.start.url,
             final_url=target.url,
-            moved_to=self._redirects.moved_to,
+            moved_to=present.redirects.moved_to,
             headers=response.headers,
             attempts=self.attempts,
-            insecure=self.insecure,
-            outdated_tls=self.outdated_tls,
+            insecure=present.insecure,
+            outdated_tls=present.outdated_tls,
         )
 
     def error(self, fault: Fault) -> FetchError:
         """Return a fault as the error that callers get."""
-        words = fault.words
-        if self.target is not self.start and fault.reason not in _ABOUT_REDIRECTS:
-            words = f"redirects to {display_url(self.target.url)}, which {words}"
+        words, target = fault.words, self.present.target
+        if target is not self.start and fault.reason not in _ABOUT_REDIRECTS:
+            words = f"redirects to {display_url(target.url)}, which {words}"
         return FetchError(
             fault.reason,
             display_url(self.request.url),
             words,
-            target=self.target.url,
+            target=target.url,
             attempts=self.attempts,
-            seconds=self.seconds,
+            seconds=self.present.seconds,
         )
 
 
