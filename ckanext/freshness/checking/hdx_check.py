@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..copies.store import StagedBody
 from ..web.errors import FetchError
-from ..web.exchange import Answer, Body, Request, RequestAttempts, Sink
+from ..web.exchange import Answer, Body, RequestAttempts, Sink
 from ..web.urls import Target
 from . import decisions
 from .answers import AnswerHeaders, may_be_of_store, read_headers
 from .decisions import (
     OUTCOMES,
-    Attempt,
     CheckResult,
     Decision,
     NextRequest,
@@ -31,6 +30,7 @@ from .decisions import (
 from .engine import NextStep, check_all
 from .formats import Shape, kind_of_text
 from .hasher import ContentSandbox, FirstBytes, Hasher
+from .hdx_requests import HdxRequests, share_requests
 from .outcomes import (
     NO_FILE,
     FirstDownload,
@@ -39,6 +39,7 @@ from .outcomes import (
     Received,
     after_first,
     after_second,
+    attempt_without_answer,
     concluded,
     promise_of,
     refresh_target,
@@ -49,10 +50,6 @@ from .own_network import OwnNetwork
 
 if TYPE_CHECKING:
     from ..web.client import Client
-
-_MOST_REFRESHES = 3
-_NOTHING_OF_A_TYPE = frozenset({404, 406})
-"""Statuses of servers that have nothing of the type that was asked for, perhaps."""
 
 _Sink = Callable[[CheckResult], None]
 
@@ -119,13 +116,9 @@ class HdxCheck:
         self._tools = tools
         self._resources = [resource]
         self._link = Link(host, None if target is None else target.url)
-        self._target = target
-        self._refreshes = 0
+        self._requests = HdxRequests(tools.client, resource, target)
         self._before: dict[str, _Found] = {}
         """By resource, what counts if the pages that lead on lead to no file."""
-        self._is_negotiated = False
-        """Whether the second Accept header of the promised format is sent."""
-        self._request: RequestAttempts | None = None
         self._incoming: _Incoming | None = None
         self._steps: list[Decision] = []
         """The decision for each resource, by the latest headers or hash."""
@@ -134,70 +127,38 @@ class HdxCheck:
     # What is asked
 
     def takes(self, resource: ResourceToCheck) -> bool:
-        is_same = _share_requests(resource, self._resources[0])
+        is_same = share_requests(resource, self._resources[0])
         if is_same:
             self._resources.append(resource)
         return is_same
 
     def begin(self) -> RequestAttempts:
-        if self._request is None:
-            self._request = self._ask(*_conditions(self._resources[0]))
-        return self._request
-
-    @property
-    def _is_conditional(self) -> bool:
-        request = None if self._request is None else self._request.request
-        return request is not None and (request.etag, request.last_modified) != (None, None)
-
-    def _ask(self, etag: str | None = None, last_modified: str | None = None) -> RequestAttempts:
-        promised = promise_of(self._resources[0])
-        request = Request(
-            self._resources[0].url,
-            accept=promised.second_accept if self._is_negotiated else promised.accept,
-            etag=etag,
-            last_modified=last_modified,
-        )
-        return self._tools.client.begin(request, self._choose_sink, self._target)
+        return self._requests.begin(self._choose_sink)
 
     def _ask_again(self, page: Answer | None = None) -> NextStep:
-        """Ask without conditions, and with the cookies of the pages that led here."""
-        before, self._request = self._request, self._ask()
-        if before is not None and self._first is None:
-            self._request.follow(before)
-        if self._refreshes and before is not None and page is not None:
-            self._request.take_cookies(before, page)
+        is_second = self._first is not None
+        self._requests.again(self._choose_sink, page, is_second=is_second)
         return NextStep.ASK_NOW
-
-    def _negotiates(self, status: int, *, is_page: bool) -> bool:
-        """Ask for another type, once, if the server has nothing of the first."""
-        if self._is_negotiated:
-            return False
-        self._is_negotiated = status in _NOTHING_OF_A_TYPE or (
-            is_page and promise_of(self._resources[0]).is_linked_data
-        )
-        return self._is_negotiated
 
     def _follows_refresh(self, received: Received, found: Sequence[_Found]) -> bool:
         """Ask for the URL to which a page sends browsers, with the cookies of the page."""
         is_page = any(one.judged.reason in NO_FILE for one in found)
         is_error = any(one.judged.step.outcome is Outcome.ERROR for one in found)
-        if not (is_page or is_error) or self._refreshes == _MOST_REFRESHES:
+        if not (is_page or is_error) or not self._requests.may_follow_page:
             return False
-        assert self._request is not None
         target = refresh_target(
-            self._request.present.target,
+            self._requests.answering,
             received,
             is_page=is_page,
             is_data_promised=not any(promise_of(one).takes_pages for one in self._resources),
         )
         if target is None:
             return False
-        self._target = target
-        self._refreshes += 1
         for one in found:
             # Any other page is no more than a redirect.
             if one.judged.reason in (None, "leads on"):
                 self._before.setdefault(one.resource.resource_id, one)
+        self._requests.follow_page(target)
         self._ask_again(received.answer)
         return True
 
@@ -207,14 +168,14 @@ class HdxCheck:
         """Decide what to do with the body of an answer whose headers have arrived."""
         self.close()
         headers = read_headers(answer)
-        if self._refreshes or self._is_negotiated:
+        if self._requests.is_other:
             # The next check's conditions would reach the page, which is older and does not change.
             headers = headers._replace(etag=None, last_modified_text=None, last_modified=None)
         self._incoming = incoming = _Incoming(headers)
         if self._first is not None:
             wanted = decisions.has_file(headers)
         else:
-            now, conditional = self._tools.now(), self._is_conditional
+            now, conditional = self._tools.now(), self._requests.is_conditional
             self._steps = [
                 decisions.after_headers(resource, headers, now, conditional=conditional)
                 for resource in self._resources
@@ -252,14 +213,14 @@ class HdxCheck:
         received = Received(
             *(answer, incoming.headers, hashed, incoming.beginning),
             at=self._tools.now(),
-            is_led_to=self._refreshes > 0,
+            is_led_to=self._requests.is_led_to,
         )
-        if self._is_conditional:
+        if self._requests.is_conditional:
             is_empty = received.body is not None and not received.body.size
             memory = self._resources[0].memory
             if decisions.distrusts(memory, incoming.headers, is_empty=is_empty):
                 # One more request is enough for both.
-                self._negotiates(answer.status, is_page=False)
+                self._requests.negotiate(answer.status, is_page=False)
                 return self._ask_again()
         found = [
             self._judged(resource, step, received)
@@ -268,7 +229,7 @@ class HdxCheck:
         if self._follows_refresh(received, found):
             return NextStep.ASK_NOW
         is_page = any(one.judged.reason in NO_FILE for one in found)
-        if self._negotiates(answer.status, is_page=is_page):
+        if self._requests.negotiate(answer.status, is_page=is_page):
             return self._ask_again(answer)
         shape = await self._shape(found)
         unconfirmed = []
@@ -320,7 +281,7 @@ class HdxCheck:
 
     def failed(self, error: FetchError, sink: _Sink) -> NextStep:
         self.close()
-        if self._is_conditional and error.reason in decisions.PERHAPS_BY_CONDITIONS:
+        if self._requests.is_conditional and error.reason in decisions.PERHAPS_BY_CONDITIONS:
             return self._ask_again()
         at = self._tools.now()
         headers = None if self._incoming is None else self._incoming.headers
@@ -334,36 +295,10 @@ class HdxCheck:
             else:
                 modified = self._steps[number].modified if self._steps else None
                 step = decisions.after_failure(resource.memory, error.reason, headers, modified)
-            assert step.outcome is not None
             answered = headers if step.modified is not None and self._first is None else None
-            attempt = Attempt(
-                at=at,
-                outcome=step.outcome,
-                reason=error.reason.value,
-                words=error.words,
-                seconds=error.seconds,
-                final_url=self._link.redirected_to(error.target),
-                status=answered and answered.status,
-                etag=answered and answered.etag,
-                last_modified=answered and answered.last_modified_text,
-                modified=step.modified,
-            )
+            attempt = attempt_without_answer(self._link, step, error, answered, at)
             sink(concluded(self._link, resource, step, attempt, self._first))
         return NextStep.END
-
-
-def _share_requests(one: ResourceToCheck, other: ResourceToCheck) -> bool:
-    return (
-        one.url == other.url
-        and not (one.keep_copy or other.keep_copy)
-        and _conditions(one) == _conditions(other)
-        and _accepts(one) == _accepts(other)
-    )
-
-
-def _accepts(resource: ResourceToCheck) -> tuple[str | None, str | None]:
-    promised = promise_of(resource)
-    return promised.accept, promised.second_accept
 
 
 def _text_with_shape(resources: Iterable[ResourceToCheck], *, is_second: bool) -> str | None:
@@ -375,7 +310,3 @@ def _text_with_shape(resources: Iterable[ResourceToCheck], *, is_second: bool) -
 def _lacks_shape(resource: ResourceToCheck) -> bool:
     """Decide whether the shape of the content at a URL is unknown, or perhaps that of earlier content."""
     return not resource.has_shape or resource.memory.outdated
-
-
-def _conditions(resource: ResourceToCheck) -> tuple[str | None, str | None]:
-    return decisions.conditions(resource.memory, hash_anyway=resource.hash_anyway)

@@ -332,6 +332,32 @@ def result_of(
     )
 
 
+def attempt_without_answer(
+    link: Link,
+    step: Decision,
+    error: FetchError,
+    headers: AnswerHeaders | None,
+    at: datetime,
+) -> Attempt:
+    """Return what is stored of a check that ends without a whole answer.
+
+    :param headers: those that count although the body is missing, if any
+    """
+    assert step.outcome is not None
+    return Attempt(
+        at=at,
+        outcome=step.outcome,
+        reason=error.reason.value,
+        words=error.words,
+        seconds=error.seconds,
+        final_url=link.redirected_to(error.target),
+        status=headers and headers.status,
+        etag=headers and headers.etag,
+        last_modified=headers and headers.last_modified_text,
+        modified=step.modified,
+    )
+
+
 def concluded(
     link: Link,
     resource: ResourceToCheck,

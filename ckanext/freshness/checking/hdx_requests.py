@@ -1,0 +1,137 @@
+"""The requests of a check by the policy ``hdx``, one after the other: what each of them asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..web.exchange import Answer, Choose, Request, RequestAttempts
+from ..web.urls import Target
+from . import decisions
+from .decisions import ResourceToCheck
+from .outcomes import promise_of
+
+if TYPE_CHECKING:
+    from ..web.client import Client
+
+_MOST_REFRESHES = 3
+_NOTHING_OF_A_TYPE = frozenset({404, 406})
+"""Statuses of servers that have nothing of the type that was asked for, perhaps."""
+
+
+class HdxRequests:
+    """The requests of a check.
+
+    It does not keep the ``choose`` of its methods, which belongs to the check: whoever has ended is to be freed
+    at once.
+
+    :param resource: any of the resources that share the requests
+    """
+
+    def __init__(self, client: Client, resource: ResourceToCheck, target: Target | None) -> None:
+        self._client = client
+        self._resource = resource
+        self._target = target
+        self._refreshes = 0
+        self._is_negotiated = False
+        """Whether the second Accept header of the promised format is sent."""
+        self._present: RequestAttempts | None = None
+
+    def begin(self, choose: Choose) -> RequestAttempts:
+        """Return the present request; the first has conditions if we have any.
+
+        :param choose: decides what becomes of the body of its answer
+        """
+        if self._present is None:
+            self._present = self._ask(choose, *conditions_of(self._resource))
+        return self._present
+
+    @property
+    def answering(self) -> Target:
+        """The URL that has answered the present request."""
+        assert self._present is not None
+        return self._present.present.target
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the present request has conditions."""
+        request = None if self._present is None else self._present.request
+        return request is not None and (request.etag, request.last_modified) != (None, None)
+
+    @property
+    def is_led_to(self) -> bool:
+        """Whether a page has led to the present URL, as it leads browsers."""
+        return self._refreshes > 0
+
+    @property
+    def is_other(self) -> bool:
+        """Whether something else is asked for than at first."""
+        return self.is_led_to or self._is_negotiated
+
+    @property
+    def may_follow_page(self) -> bool:
+        """Whether a page may lead to one more URL."""
+        return self._refreshes < _MOST_REFRESHES
+
+    def _ask(
+        self, choose: Choose, etag: str | None = None, last_modified: str | None = None
+    ) -> RequestAttempts:
+        promised = promise_of(self._resource)
+        request = Request(
+            self._resource.url,
+            accept=promised.second_accept if self._is_negotiated else promised.accept,
+            etag=etag,
+            last_modified=last_modified,
+        )
+        return self._client.begin(request, choose, self._target)
+
+    def again(self, choose: Choose, page: Answer | None, *, is_second: bool) -> None:
+        """Ask without conditions, and with the cookies of the pages that led here.
+
+        :param choose: decides what becomes of the body of the answer
+        :param page: the answer to the request before
+        :param is_second: whether it is a second download, which has a limit of time of its own
+        """
+        before, self._present = self._present, self._ask(choose)
+        if before is None:
+            return
+        if not is_second:
+            self._present.follow(before)
+        if self.is_led_to and page is not None:
+            self._present.take_cookies(before, page)
+
+    def negotiate(self, status: int, *, is_page: bool) -> bool:
+        """Let the next request ask for another type, once, if the server has nothing of the first.
+
+        :param is_page: whether a page came in place of data
+        """
+        if self._is_negotiated:
+            return False
+        self._is_negotiated = status in _NOTHING_OF_A_TYPE or (
+            is_page and promise_of(self._resource).is_linked_data
+        )
+        return self._is_negotiated
+
+    def follow_page(self, target: Target) -> None:
+        """Let the next request ask for the URL to which a page leads."""
+        self._target = target
+        self._refreshes += 1
+
+
+def share_requests(one: ResourceToCheck, other: ResourceToCheck) -> bool:
+    """Decide whether two resources can share their requests."""
+    return (
+        one.url == other.url
+        and not (one.keep_copy or other.keep_copy)
+        and conditions_of(one) == conditions_of(other)
+        and _accepts(one) == _accepts(other)
+    )
+
+
+def _accepts(resource: ResourceToCheck) -> tuple[str | None, str | None]:
+    promised = promise_of(resource)
+    return promised.accept, promised.second_accept
+
+
+def conditions_of(resource: ResourceToCheck) -> tuple[str | None, str | None]:
+    """Return the conditions of the first request, see :func:`.decisions.conditions`."""
+    return decisions.conditions(resource.memory, hash_anyway=resource.hash_anyway)
