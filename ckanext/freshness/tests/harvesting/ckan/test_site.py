@@ -166,7 +166,9 @@ def test_extras_of_any_name_are_the_publishers(portal: PortalServer) -> None:
     assert counts(harvest) == {"added": 6}
     found = extras(datasets(harvest)[one["name"]])
     assert found.items() >= own.items() and "_score" not in found
-    assert found["harvest_source_id"] == harvest.source["id"] and "harvest_job_id" not in found
+    # ckanext-harvest shows its own value if the dataset is read from the search index.
+    assert found.get("harvest_source_id") in (None, harvest.source["id"])
+    assert "harvest_job_id" not in found
 
 
 @pytest.mark.parametrize("path", ["/en", "/dataset/dataset-3"])
