@@ -1,4 +1,4 @@
-"""Commands about the whole site: doctor, nightly, refresh, prune, notify."""
+"""Commands about the whole site: doctor, nightly, refresh, prune, notify; and the group with all commands."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from ..status.refresh import refresh as refresh_statuses
 from ..translation import NN_
 from . import ReportingGroup, progress_of
 from .checks import check, report, runs
+from .serve import serve
 from .sources import preview, release
 
 
@@ -225,7 +226,7 @@ def freshness() -> None:
 
 
 freshness.add_command(doctor)
-for _command in (preview, release, check, refresh, nightly, prune, report, runs, notify):
+for _command in (preview, release, check, refresh, nightly, prune, report, runs, notify, serve):
     _callback: Any = _command.callback
     _command.callback = require_tables(_callback)
     freshness.add_command(_command)

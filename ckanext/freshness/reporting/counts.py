@@ -178,6 +178,12 @@ def days(since: date, organization: str | None = None) -> list[tuple[date, Statu
     return [(day, of_statuses(statuses)) for day, statuses in rows if statuses]
 
 
+def made_since(moment: datetime) -> bool:
+    """Return whether a day was stored since a moment."""
+    newest = model.Session.execute(sa.select(sa.func.max(_DAYS.c.made_at))).scalar()
+    return newest is not None and newest >= utc(moment)
+
+
 def history_rows(request: TableRequest) -> Iterator[Row]:
     """Yield the daily counts of public datasets, the newest first."""
     since = (request.since or request.now - relativedelta(years=1)).date()
