@@ -87,7 +87,7 @@ def parts() -> list[NightPart]:
 
 @click.command()
 def nightly() -> None:
-    """Do all nightly work; call this by cron.
+    """Do all nightly work; serve or cron calls this.
 
     Runs check, refresh, the parts of other plugins, prune, report and notify. If one of them fails, the
     others still run. Exits with 1 if one failed, or if another nightly run is in progress.
@@ -122,9 +122,9 @@ _REAPED = NN_(
 def refresh(everything: bool) -> None:
     """Write the statuses that time has changed.
 
-    Call it every ten minutes by cron. Use --all once after installing this extension, and after changing
-    its options. Two refreshes may run at once, and a refresh completes an interrupted one. Exits with 1 if
-    a dataset could not be indexed.
+    Call it every ten minutes: serve does so, or cron. Use --all once after installing this extension, and
+    after changing its options. Two refreshes may run at once, and a refresh completes an interrupted one.
+    Exits with 1 if a dataset could not be indexed.
     """
     try:
         with progress_of(tk._("datasets")) as progress:

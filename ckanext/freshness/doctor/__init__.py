@@ -163,7 +163,7 @@ _NIGHT = timedelta(hours=36)
 def nights(now: datetime) -> Iterator[SiteFinding]:
     """Report nightly runs that are missing, killed or incomplete, and statuses that nobody refreshes."""
     yield from _statuses(now)
-    by_cron = "Call ckan freshness nightly by cron, once a night."
+    by_cron = "Run ckan freshness serve, or call ckan freshness nightly by cron, once a night."
     newest = runs.full_checks().first()
     if newest is None:
         yield note("The URLs of this site's resources have never been checked", by_cron)
@@ -211,7 +211,7 @@ def _statuses(now: datetime) -> Iterator[SiteFinding]:
         yield problem(
             f"The stored statuses of {counted(late[0], 'dataset', 'datasets')} are out of date, the first "
             f"since {utc_words(late[1])}: searches and lists show old statuses",
-            "Call ckan freshness refresh by cron, every ten minutes.",
+            "Run ckan freshness serve, or call ckan freshness refresh by cron, every ten minutes.",
         )
     unsent = (
         model.Session.query(sa.func.count(), sa.func.min(Unindexed.since))

@@ -28,7 +28,7 @@ from ..reporting import harvest_sql, harvests
 from ..reporting.labels import JOBS
 from .findings import SiteFinding, counted, note, problem
 
-KEEP_RUNNING = "Keep this running, under supervisor or systemd: "
+KEEP_RUNNING = "Run ckan freshness serve, or keep this running: "
 
 
 def consumers(now: datetime) -> Iterator[SiteFinding]:
@@ -88,7 +88,7 @@ def _idle_consumers(connection: Any) -> int:
     )
 
 
-_CALL_HARVESTER = "Call ckan harvester run by cron, every few minutes."
+_CALL_HARVESTER = "Run ckan freshness serve, or call ckan harvester run by cron, every few minutes."
 
 
 def sources(now: datetime) -> Iterator[SiteFinding]:

@@ -18,7 +18,7 @@ from ckanext.freshness.tests.doctor.conftest import NOW, findings
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
-NIGHTLY = "Call ckan freshness nightly by cron, once a night."
+NIGHTLY = "Run ckan freshness serve, or call ckan freshness nightly by cron, once a night."
 
 
 @pytest.fixture(autouse=True)

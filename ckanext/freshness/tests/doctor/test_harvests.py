@@ -146,7 +146,7 @@ def test_a_job_that_no_queue_knows(harvest: Harvest) -> None:
     assert problems(doctor.harvests.sources) == []
     (one,) = problems(doctor.harvests.sources, timedelta(minutes=21))
     assert "no message tells a consumer of it" in one.text
-    assert one.advice.startswith("Call ckan harvester run by cron")
+    assert one.advice.startswith("Run ckan freshness serve, or call ckan harvester run by cron")
     assert f"ckan harvester job-abort {job}" in one.advice
     call_action("harvest_jobs_run")
     assert problems(doctor.harvests.sources, timedelta(minutes=21)) == []
