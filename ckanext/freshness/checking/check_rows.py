@@ -74,8 +74,8 @@ def sync(
 ) -> None:
     """Give each active resource of active packages of some types a row, remove all other rows, and commit.
 
-    If the URL of a resource has changed, its row is reset. Only the values that a check wrote into the resource
-    are kept, to recognise them as ours.
+    If the URL of a resource has changed, its row is reset. The values that a check wrote into the resource are
+    kept, to recognise them as ours. So are the failures: only a URL that works ends them.
 
     :param now: start of the run, aware
     :param package_ids: compare only these packages, while others may be written; None for all
@@ -286,7 +286,7 @@ WHERE d.id IS NOT NULL AND (c.resource_id IS NULL OR d.known_id IS NOT NULL)"""
 
 _KEPT = {
     *("resource_id", "package_id", "url", "host", "first_seen", "wrote", "seen_modified"),
-    *("url_before", "known"),
+    *("url_before", "known", "failures", "failing_since"),
 }
 _ANEW = [
     one.name

@@ -39,8 +39,14 @@ IS_HERE = "(r.url_type IS NOT DISTINCT FROM 'upload' OR starts_with(lower(r.url)
 is the result of :func:`..settings.site_root`."""
 
 
+FAILURES = """CASE WHEN {row}.failed_at IS NULL THEN 0 ELSE {row}.failures END AS failures,
+    CASE WHEN {row}.failed_at IS NOT NULL THEN {row}.failing_since END AS failing_since"""
+"""SQL: the failures of the link ``row`` as people see them. Those of an earlier URL count from the moment when
+its successor fails, too: whoever mends a link has not mended it then."""
+
+
 class ResourceCheck(tk.BaseModel):
-    """The results of the checks of one resource's URL. A row is reset when the URL changes.
+    """The results of the checks of one resource's URL. A row is reset when the URL changes, but for failures.
 
     The partial indexes hold only rows that fail or are in doubt, so that a successful check writes to no index.
     Those of failing links have all that decides which of them are broken.
@@ -81,7 +87,7 @@ class ResourceCheck(tk.BaseModel):
     resource_id = Column(UnicodeText, primary_key=True, doc="resource")
     package_id = Column(UnicodeText, nullable=False, index=True, doc="dataset of the resource")
     url = Column(
-        UnicodeText, nullable=False, doc="URL of the resource; all other columns are about it"
+        UnicodeText, nullable=False, doc="URL of the resource; most other columns are about it"
     )
     host = Column(
         UnicodeText,
@@ -118,10 +124,15 @@ class ResourceCheck(tk.BaseModel):
     succeeded_at = Column(DateTime, doc="end of the last check that found the resource")
     changed_at = Column(DateTime, doc="when the last confirmed new hash was found")
     failures = Column(
-        Integer, nullable=False, server_default="0", doc="failed checks since the last success"
+        Integer,
+        nullable=False,
+        server_default="0",
+        doc="failed checks since the last success, also of earlier URLs of the resource",
     )
     failing_since = Column(DateTime, doc="end of the first of these failed checks")
-    failed_at = Column(DateTime, doc="end of the last of these failed checks")
+    failed_at = Column(
+        DateTime, doc="end of the last of these failed checks; empty if this URL has not failed"
+    )
     undetermined = Column(
         UnicodeText, doc="why changes cannot be detected: api, page, blocked; empty if they can"
     )

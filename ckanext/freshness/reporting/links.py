@@ -23,7 +23,7 @@ from ..checking.selection import SelectionReason, SelectionRules
 from ..ckan_adapter import database
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_text
-from ..model.runs import IS_HERE
+from ..model.runs import FAILURES, IS_HERE
 from ..translation import NN_
 from ..web.urls import display_link, host_of
 from . import labels
@@ -171,7 +171,7 @@ def _never_checked(row: Any, rules: SelectionRules) -> str | None:
     return SelectionReason.AD_HOC.value if is_ad_hoc else None
 
 
-_CHECK = """SELECT k.tried_at, k.failures, k.failing_since, k.failed_at, k.succeeded_at,
+_CHECK = f"""SELECT k.tried_at, {FAILURES.format(row="k")}, k.failed_at, k.succeeded_at,
         greatest(k.changed_at, k.change_seen_at) AS changed_at, k.undetermined, k.attempts,
         k.promised, k.found, k.known -> 'dates_lie' AS dates_lie
     FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""

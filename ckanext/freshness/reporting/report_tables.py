@@ -22,7 +22,7 @@ from ..ckan_adapter.packages import EXTRA, IS_TRUE
 from ..dates import aware, parse_date, utc
 from ..model import CheckRun
 from ..model.datasets import IS_OPEN
-from ..model.runs import DECLARED, IS_HERE
+from ..model.runs import DECLARED, FAILURES, IS_HERE
 from ..translation import N_
 from . import changes, counts, harvests, labels, links, visibility
 from .tables import (
@@ -161,7 +161,8 @@ PostgreSQL expects few formats to be equal, and would then read all resources. C
 def _of_link(failing: str) -> str:
     """Return SQL of the columns of a link.
 
-    :param failing: the table whose index gives the order of failing links
+    :param failing: the table with ``failing_since`` and ``failures``: the one whose index gives their order, or
+        ``s``
     """
     return f"""r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, r.url, {_HOST} AS host,
         s.state, {failing}.failing_since, {failing}.failures, c.succeeded_at, c.tried_at,
@@ -246,7 +247,7 @@ _STATE = f"""CASE
     WHEN {IS_HERE} THEN 'internal'
     WHEN {{is_elsewhere}} THEN 'elsewhere'
     WHEN {IS_BROKEN} THEN 'broken'
-    WHEN c.failures > 0 THEN 'failing'
+    WHEN c.failed_at IS NOT NULL THEN 'failing'
     WHEN {_IS_NEVER_CHECKED} OR {_HOST} = ANY(:adhoc) THEN 'excluded'
     WHEN c.tried_at IS NULL THEN 'waiting'
     WHEN c.attempts -> 0 ->> 'outcome' = ANY(:unclear) THEN 'unchecked'
@@ -258,7 +259,7 @@ def _every_link() -> str:
     state = _STATE.format(is_elsewhere=is_checked_elsewhere("r.id"))
     return f"""FROM resource r JOIN package p ON p.id = r.package_id
         LEFT JOIN freshness_check c ON c.resource_id = r.id AND c.url = r.url
-        CROSS JOIN LATERAL (SELECT {state} AS state) s"""
+        CROSS JOIN LATERAL (SELECT {state} AS state, {FAILURES.format(row="c")}) s"""
 
 
 def _of_every(request: TableRequest) -> dict[str, Any]:
@@ -273,7 +274,7 @@ def _of_every(request: TableRequest) -> dict[str, Any]:
 
 
 LINKS = _of_links(
-    select=_of_link("c"),
+    select=_of_link("s"),
     source=_every_link,
     # Of a constant state, PostgreSQL keeps only its condition, for which it may have an index.
     where=f"""r.state = 'active' AND CASE CAST(:state AS text)

@@ -23,8 +23,11 @@ from ckanext.freshness.checking.selection import (
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.dates import utc
+from ckanext.freshness.reporting import links, report_tables
+from ckanext.freshness.reporting.tables import TableRequest
+from ckanext.freshness.reporting.visibility import SITE
 from ckanext.freshness.status import made_anew
-from ckanext.freshness.tests.checking.rows import HASH, NEW, URL, finding
+from ckanext.freshness.tests.checking.rows import HASH, NEW, URL, finding, visit
 from ckanext.freshness.tests.checking.tables import (
     BEFORE,
     DAY,
@@ -109,7 +112,7 @@ def test_another_url_is_another_thing() -> None:
     anew, new = known(), known(resource_id="r-new")
     kept = {
         *("resource_id", "package_id", "url", "host", "first_seen", "wrote", "seen_modified"),
-        *("url_before", "known"),
+        *("url_before", "known", "failures", "failing_since"),
     }
     assert {key: value for key, value in anew.items() if key not in kept} == {
         key: value for key, value in new.items() if key not in kept
@@ -122,6 +125,39 @@ def test_another_url_is_another_thing() -> None:
     sql("UPDATE freshness_check SET package_id = 'new' WHERE resource_id = 'r'")
     check_rows.sync(NOW, TYPES)
     assert known()["url_before"] == URL
+
+
+@pytest.mark.parametrize(
+    ("outcome", "failures"),
+    [(Outcome.ERROR, 4), (Outcome.CANNOT_TELL, 3), (Outcome.FIRST_HASH, 0)],
+    ids=["fails", "cannot be told", "works"],
+)
+def test_a_link_is_mended_only_by_a_url_that_works(outcome: Outcome, failures: int) -> None:
+    one_resource()
+    for day in range(3):
+        write(finding(Outcome.ERROR, NOW + day * DAY, counts_as_failure=True))
+    other = "http://other.example.org/"
+    sql("UPDATE resource SET url = :url", url=other)
+    check_rows.sync(NOW + 3 * DAY, TYPES)
+    # Nobody knows yet whether the new one works.
+    assert state_of_link() == ("waiting", 0)
+    result = finding(outcome, NOW + 3 * DAY, counts_as_failure=outcome is Outcome.ERROR)
+    write(result._replace(resource=visit(other)))
+    state = {0: "works", 3: "unchecked", 4: "broken"}[failures]
+    assert state_of_link() == (state, failures if state == "broken" else 0)
+    assert known("failures") == {"failures": failures}
+
+
+def state_of_link() -> tuple[str, int]:
+    """Return the state of the only link and its failures, which its page and the lists show alike."""
+    of_page = links.of_resource("r")
+    (of_list,) = report_tables.LINKS.read(TableRequest(SITE, NOW))
+    assert of_page is not None
+    shown = of_page["state"], of_page["failures"]
+    assert (of_list["state"], of_list["failures"]) == shown
+    broken = [row["resource_id"] for row in report_tables.BROKEN.read(TableRequest(SITE, NOW))]
+    assert broken == ["r"] * (shown[0] == "broken")
+    return shown
 
 
 def test_a_resource_that_is_made_anew_with_the_same_url_keeps_what_is_known() -> None:

@@ -36,7 +36,8 @@ BEGUN = PLAIN - timedelta(hours=3)
 def checked(outcome: str, **more: Any) -> dict[str, Any]:
     """What a check has left of a link."""
     attempt = {"outcome": outcome, "status": more.pop("status", 200), **more.pop("attempt", {})}
-    return {**WORKS, "checked_at": BEGUN, "attempts": [attempt], **more}
+    failed = {"failed_at": BEGUN} if "failures" in more else {}
+    return {**WORKS, "checked_at": BEGUN, "attempts": [attempt], **failed, **more}
 
 
 LINKS: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
@@ -61,7 +62,6 @@ LINKS: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
             status=404,
             failures=5,
             failing_since=BEGUN - timedelta(days=9),
-            failed_at=BEGUN,
         ),
         "broken",
     ),
