@@ -1,4 +1,7 @@
-"""Held deletions and their release. A source has at most one list, and a release is for exactly that list.
+"""Held deletions, and what editors decide about them. A source has at most one list.
+
+A release is for exactly that list. Instead, an editor may keep its records: nobody is asked about them again
+until the list has others, and only a release lets a job delete them.
 
 A release can be taken back until a job reads it. The row of the list is locked by everybody who decides and by
 the job while it reads; a process that gathers holds a lock of its own until it has replaced the list.
@@ -45,7 +48,9 @@ def decisions(hold: Any | None) -> Decisions:
     released = frozenset(_releases(hold))
     records = hold.held if hold is not None else ()
     guids = frozenset(record["guid"] for record in records)
-    answered = frozenset(record["guid"] for record in records if record.get("answered"))
+    # What its URL answers later deletes no record that an editor keeps.
+    is_kept = hold is not None and hold.kept_at is not None
+    answered = frozenset(one["guid"] for one in records if one.get("answered") and not is_kept)
     return Decisions(released, guids - released, answered - released, released - _present(records))
 
 
@@ -97,8 +102,8 @@ def _earlier_releases(hold: Any) -> dict[str, list[str]]:
     return {record["guid"]: record["released"] for record in hold.held if record.get("released")}
 
 
-def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: datetime) -> None:
-    """Replace a source's held list with the list that a job's brake holds. No commit.
+def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: datetime) -> Any:
+    """Replace a source's held list with the list that a job's brake holds, and return it. No commit.
 
     A release is used up when it is applied. Until a job can tell whether a released record is gone, the
     record stays released. If an editor released the list while this job was already reading the source, the
@@ -106,7 +111,8 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
     begun to answer with itself.
 
     What an earlier job found about a record stays if this job could not tell whether the record is gone. If it
-    could tell of none, the list stays that of the earlier job.
+    could tell of none, the list stays that of the earlier job. Records that an editor keeps are kept on, unless
+    others have joined them.
 
     :param brake: None if the job holds nothing.
     :param now: when the job began to read the source.
@@ -115,6 +121,7 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
     before = hold_of(source_id, for_update=True)
     releases: dict[str, list[str]] = {}
     held_at, reason = utc(now), brake.reason if brake else ""
+    kept_at = kept_by = None
     if before is not None and brake is not None:
         is_late = before.released_at is not None and before.released_at > utc(now)
         unread = held.keys() - {absent.known.guid for absent in brake.verified}
@@ -128,28 +135,32 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
             releases = {guid: release for guid, release in kept.items() if guid in unread}
         if unread == held.keys():
             job_id, held_at, reason = before.job_id, before.held_at, before.reason
+        if held.keys() <= {one["guid"] for one in before.held}:
+            kept_at, kept_by = before.kept_at, before.kept_by
     if before is not None:
         model.Session.delete(before)
         model.Session.flush()
     if brake is None:
-        return
+        return None
     all_released = held.keys() <= releases.keys()
     at, by = max(releases[guid] for guid in held) if all_released else ("", None)
-    model.Session.add(
-        HarvestHold(
-            source_id=source_id,
-            job_id=job_id,
-            held_at=held_at,
-            reason=reason,
-            held=[
-                {**one, "answered": guid in brake.answered, "released": releases.get(guid)}
-                for guid, one in held.items()
-            ],
-            released_at=datetime.fromisoformat(at) if at else None,
-            released_by=by,
-        )
+    hold = HarvestHold(
+        source_id=source_id,
+        job_id=job_id,
+        held_at=held_at,
+        reason=reason,
+        held=[
+            {**one, "answered": guid in brake.answered, "released": releases.get(guid)}
+            for guid, one in held.items()
+        ],
+        released_at=datetime.fromisoformat(at) if at else None,
+        released_by=by,
+        kept_at=kept_at,
+        kept_by=kept_by,
     )
+    model.Session.add(hold)
     model.Session.flush()
+    return hold
 
 
 def as_plain(absent: AbsentRecord) -> dict[str, Any]:
@@ -168,9 +179,17 @@ def release(hold: Any, user: str, now: datetime) -> None:
     """Allow the next job to make the held deletions. No commit."""
     hold.released_at = utc(now)
     hold.released_by = user
+    hold.kept_at = hold.kept_by = None
 
 
 def take_back(hold: Any) -> None:
     """Hold all deletions of a list again, including released ones. No commit."""
     hold.released_at = hold.released_by = None
     hold.held = [{**record, "released": None} for record in hold.held]
+
+
+def keep(hold: Any, user: str, now: datetime) -> None:
+    """Keep the records of a list, and take back their releases. No commit."""
+    take_back(hold)
+    hold.kept_at = utc(now)
+    hold.kept_by = user

@@ -157,10 +157,6 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     errors = list(found.crawled.errors)
     if source_type.has_organizations(source.config):
         errors += ensure_organizations(source.id, memory, found.crawled)
-    if found.brake and (held := len(found.brake.verified)):
-        package = model.Package.get(source.id)
-        name = package.name if package else source.id
-        errors.append(brake_message(held, found.brake.reason, name))
     if (nothing := job_report.nothing_found(found)) is not None:
         errors.append(nothing)
     writer.finish()
@@ -170,13 +166,17 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
         model.Session.rollback()
         object_writer.discard_attempt(job_id)
         return []
+    hold = holds.set_hold(source.id, job_id, found.brake, now)
+    if found.brake and found.brake.verified and hold.kept_at is None:
+        package = model.Package.get(source.id)
+        name = package.name if package else source.id
+        errors.append(brake_message(len(found.brake.verified), found.brake.reason, name))
     for error in errors:
         object_states.add_job_error(job_id, error)
     warnings = list(found.crawled.warnings)
     if not found.current:
         # Only before the first harvest: it reads the records of all other sources.
         warnings += job_report.harvested_elsewhere(source.id, writer.new)
-    holds.set_hold(source.id, job_id, found.brake, now)
     job_report.keep(source.id, job_id, found, writer, warnings)
     memory.finish(forget_others=found.crawled.is_whole)
     refresh.may_be_absent(source.id)

@@ -50,6 +50,7 @@ freshness_harvest_preview_show = _as_for(*_EDITORS_OF_SOURCE)
 freshness_harvest_hold_show = _as_for(*_EDITORS_OF_SOURCE)
 freshness_harvest_release = _as_for(*_EDITORS_OF_SOURCE)
 freshness_harvest_take_back = _as_for(*_EDITORS_OF_SOURCE)
+freshness_harvest_keep = _as_for(*_EDITORS_OF_SOURCE)
 
 
 @tk.auth_allow_anonymous_access

@@ -1,4 +1,4 @@
-"""Actions that preview a harvest, and that show held deletions, release them and take the release back."""
+"""Actions that preview a harvest, and that show held deletions and decide about them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def freshness_harvest_hold_show(
         sentence), ``own_url`` (as in a preview), ``answered`` (it is held only for what this URL answered),
         ``released``, ``package_id``, and ``name``, ``title`` and
         ``state`` of its dataset), ``released_at`` and
-        ``released_by`` (null until an editor releases the list)
+        ``released_by`` (null until an editor releases the list), ``kept_at`` and ``kept_by`` (null unless an
+        editor keeps the records)
     """
     hold = holds.hold_of(_source(data_dict).id)
     return None if hold is None else _hold_dict(hold)
@@ -109,17 +110,44 @@ def freshness_harvest_take_back(
     """
     hold = _locked_hold(data_dict)
     if holds.decisions(hold).released:
-        if holds.is_gathering(hold.source_id):
-            _refuse(
-                tk._(
-                    "It is too late to undo this: a job is reading the source and may delete these "
-                    "datasets. If the list is still here after the job, undo it then."
-                )
-            )
+        _refuse_during_job(hold)
         holds.take_back(hold)
         _log_decision(hold, context, "took back the release of")
     model.Session.commit()
     return _hold_dict(hold)
+
+
+def freshness_harvest_keep(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Keep the records whose deletions are held: nobody is asked about them again until the list has others.
+
+    No job deletes them until an editor releases the list. Earlier releases of them are taken back.
+
+    :param id: id or name of the harvest source
+    :param list_id: the ``list_id`` that ``freshness_harvest_hold_show`` returned to the user
+    :returns: the same as ``freshness_harvest_hold_show``
+    :raises ValidationError: nothing is held, another list is held, or a job is reading the source and may
+        delete some of the records; nothing is changed
+    """
+    hold = _locked_hold(data_dict)
+    if hold.kept_at is None:
+        decided = holds.decisions(hold)
+        if decided.released or decided.answered:
+            _refuse_during_job(hold)
+        holds.keep(hold, context["user"], utc_now())
+        _log_decision(hold, context, "keeps the records of")
+    model.Session.commit()
+    return _hold_dict(hold)
+
+
+def _refuse_during_job(hold: Any) -> None:
+    """Refuse a decision that a job under way has not read."""
+    if holds.is_gathering(hold.source_id):
+        _refuse(
+            tk._(
+                "It is too late for this: a job is reading the source and may delete these datasets. "
+                "If the list is still here after the job, decide then."
+            )
+        )
 
 
 def _locked_hold(data_dict: dict[str, Any]) -> Any:
@@ -187,6 +215,8 @@ def _hold_dict(hold: Any) -> dict[str, Any]:
         "held": held,
         "released_at": utc_text(hold.released_at),
         "released_by": hold.released_by,
+        "kept_at": utc_text(hold.kept_at),
+        "kept_by": hold.kept_by,
     }
 
 

@@ -130,7 +130,7 @@ _IS_FOLLOWED = f"p.id IN (SELECT package_id FROM ({recipients.FOLLOWERS}) f)"
 
 
 def held_deletions(now: datetime) -> Iterator[News]:
-    """Yield sources whose deletions are held. Another list of records is other news, an approval is none."""
+    """Yield sources whose deletions are held. Another list of records is other news, a decision is none."""
     package = model.Package
     found = (
         model.Session.query(HarvestHold, package)
@@ -148,7 +148,7 @@ def held_deletions(now: datetime) -> Iterator[News]:
             "count": len(decided.held),
             "reason": hold.reason,
         }
-        is_open = bool(decided.held)
+        is_open = bool(decided.held) and hold.kept_at is None
         yield News(about, Receivers.EDITORS, details=details, is_open=is_open)
 
 

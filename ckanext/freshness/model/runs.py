@@ -270,6 +270,10 @@ class HarvestHold(tk.BaseModel):
     )
     released_at = Column(DateTime, doc="when the deletions were released, in UTC; empty until then")
     released_by = Column(UnicodeText, doc="name of the user who released the deletions")
+    kept_at = Column(
+        DateTime, doc="when a user decided to keep the records, in UTC; empty if nobody did"
+    )
+    kept_by = Column(UnicodeText, doc="name of the user who keeps the records")
 
 
 class HarvestReport(tk.BaseModel):

@@ -35,15 +35,17 @@ _FAILING_SINCE = f"""(
 SOURCES = f"""
 SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org, s.type, s.active,
     (SELECT count(*) FROM jsonb_array_elements(h.held) one
-        WHERE h.released_at IS NULL AND one ->> 'released' IS NULL) AS held,
+        WHERE coalesce(h.released_at, h.kept_at) IS NULL AND one ->> 'released' IS NULL) AS held,
     CASE WHEN h.released_at IS NULL THEN 0 ELSE jsonb_array_length(h.held) END AS approved,
+    h.kept_at IS NOT NULL AS is_kept,
     {_FAILING_SINCE} AS failing_since
 FROM harvest_source s JOIN package p ON p.id = s.id AND p.state = 'active'
 LEFT JOIN freshness_harvest_hold h ON h.source_id = s.id
 WHERE {{visible}} AND (CAST(:organization AS text) IS NULL OR p.owner_org = :organization)
 ORDER BY s.id"""
-"""SQL: the sources that a user may see, of ``:organization`` if it is given, with the numbers of held and
-approved deletions, and since when jobs have failed."""
+"""SQL: the sources that a user may see, of ``:organization`` if it is given, with the numbers of held deletions
+about which nobody has decided and of approved ones, whether an editor keeps the records, and since when jobs
+have failed."""
 
 
 NEWEST_JOBS = f"""

@@ -108,11 +108,6 @@ class HarvestJob:
             for result, written in found.items()
         }
 
-    @property
-    def is_troubled(self) -> bool:
-        """Whether somebody should look at the job."""
-        return self.state.colour in ("warn", "bad")
-
 
 def jobs(
     sources: Iterable[str],
@@ -241,7 +236,7 @@ def sources(request: TableRequest) -> Iterator[Row]:
             "held": row["held"] if is_sysadmin or row["owner_org"] in edited else None,
             "job": job,
             "errors": job.errors if job else 0,
-            "state": job.status if job else None,
+            "state": _state(job, is_kept=row["is_kept"]),
             "created": utc_text(job.created) if job else None,
             "finished": utc_text(job.finished) if job else None,
             "datasets": numbers.get(row["id"], 0),
@@ -254,6 +249,15 @@ def sources(request: TableRequest) -> Iterator[Row]:
     yield from sorted(
         listed, key=lambda row: (not row["held"] and not row["approved"], -row["errors"])
     )
+
+
+def _state(job: HarvestJob | None, *, is_kept: bool) -> str | None:
+    """Return the state of a source's last job, in which nothing is held any more that an editor keeps."""
+    if job is None:
+        return None
+    if job.status == "held" and is_kept:
+        return "errors" if job.errors else "finished"
+    return job.status
 
 
 def in_trouble(listed: Iterable[Row]) -> list[Row]:

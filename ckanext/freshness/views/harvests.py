@@ -87,6 +87,12 @@ def release(source: str) -> ResponseReturnValue:
     return _decide("freshness_harvest_release", source)
 
 
+@harvest.route("/harvest/<source>/held/keep", methods=["POST"])
+def keep(source: str) -> ResponseReturnValue:
+    """Keep the records of the list that the form showed."""
+    return _decide("freshness_harvest_keep", source)
+
+
 @harvest.route("/harvest/<source>/held/undo", methods=["POST"])
 def take_back(source: str) -> ResponseReturnValue:
     """Take the release of the list back that the form showed."""

@@ -71,6 +71,9 @@ EFFECTS: dict[str, Callable[[Any], object]] = {
     "freshness_dataset.confirm": CONFIRMED,
     "freshness_dataset.confirm withdraw": CONFIRMED,
     "freshness_harvest.clear": JOBS,
+    "freshness_harvest.keep": sql(
+        "SELECT source_id, kept_at FROM freshness_harvest_hold ORDER BY 1"
+    ),
     "freshness_harvest.release": RELEASED,
     "freshness_harvest.start_preview": queued,
     "freshness_harvest.take_back": RELEASED,

@@ -205,12 +205,39 @@ def test_an_approval_stays_in_sight_until_a_job_has_used_it(
     assert "These deletions are on hold again." in words(undone)
 
 
+def test_what_is_kept_needs_no_attention_and_can_still_be_deleted(
+    editor: Browser, world: HarvestedSite
+) -> None:
+    held = path(world.ocean, "held")
+    shown = world.ocean.hold()["list_id"]
+    (keep,) = (one for one in editor.get(held).select("form") if one["action"] == f"{held}/keep")
+    assert words(keep).strip() == f"Keep {HELD} datasets"
+    kept = editor.post(str(keep["action"]), list_id=shown)
+    try:
+        assert f"{HELD} datasets are kept" in words(kept)
+        assert f"Decided by {world.editor['fullname']}" in words(kept)
+        assert texts(kept, ".fr-note a.fr-danger") == [f"Delete {HELD} datasets…"]
+        for url in ("/freshness", "/freshness/sources", "/harvest/", admin(world.ocean)):
+            page = editor.get(url)
+            assert world.ocean.source["title"] in words(page), url
+            assert "would be deleted" not in words(page), url
+            # The report of the job that held them stays as it is.
+            bad = texts(page, "[data-state=bad]:not(.fr-row--job, .fr-row--job *)")
+            assert "on hold" not in " ".join(bad), url
+        assert held in hrefs(editor.get(admin(world.ocean)), ".page-header a")
+    finally:
+        editor.post(held, list_id=shown)
+        editor.post(f"{held}/undo", list_id=shown)
+    assert "would be deleted. We stopped that." in words(editor.get(held))
+
+
 def test_a_list_that_nobody_has_seen_is_not_approved(editor: Browser, world: HarvestedSite) -> None:
     stale = "of yesterday"
     for page in (
         editor.get(path(world.ocean, f"held/delete?list_id={stale}")),
         editor.post(path(world.ocean, "held"), list_id=stale),
         editor.post(path(world.ocean, "held/undo"), list_id=stale),
+        editor.post(path(world.ocean, "held/keep"), list_id=stale),
     ):
         assert "list has changed since you looked at it" in words(page)
     assert world.ocean.hold()["released_at"] is None
@@ -218,10 +245,10 @@ def test_a_list_that_nobody_has_seen_is_not_approved(editor: Browser, world: Har
 
 def test_strangers_see_and_do_nothing(app: Any, world: HarvestedSite, idle: Harvest) -> None:
     shown = world.ocean.hold()["list_id"]
-    pages = ("held", "preview", "held/undo", f"held/delete?list_id={shown}")
+    pages = ("held", "preview", "held/undo", "held/keep", f"held/delete?list_id={shown}")
     for user, page in product((world.stranger, None), pages):
         browser = Browser(app, user)
-        if page != "held/undo":
+        if page not in ("held/undo", "held/keep"):
             refused = browser.get(path(world.ocean, page), status=403)
             assert "Log in as an editor of this harvest source" in refused.get_text(), page
         if "?" not in page:

@@ -55,6 +55,12 @@ def take_back(harvest: Harvest) -> dict[str, Any]:
     return hold
 
 
+def keep(harvest: Harvest) -> dict[str, Any]:
+    ids = {"id": harvest.source["id"], "list_id": harvest.hold()["list_id"]}
+    hold: dict[str, Any] = call_action("freshness_harvest_keep", **ids)
+    return hold
+
+
 def decisions(harvest: Harvest) -> Decisions:
     return holds.decisions(holds.hold_of(harvest.source["id"]))
 
@@ -112,19 +118,20 @@ def test_a_job_that_has_read_a_release_applies_it(fdp: FdpServer, harvest: Harve
 
     def undo(request: Request) -> bool:
         # In the server's thread, and in a session of its own, while the job reads the source.
-        try:
-            take_back(harvest)
-        except tk.ValidationError as error:
-            refusals.extend(error.error_dict["list_id"])
-        finally:
-            model.Session.remove()
+        for decide in (take_back, keep):
+            try:
+                decide(harvest)
+            except tk.ValidationError as error:
+                refusals.extend(error.error_dict["list_id"])
+            finally:
+                model.Session.remove()
         return False
 
     fdp.faults[undo] = Status(500)
     assert harvest.run().stats["deleted"] == 4
     assert refusals
     assert set(refusals) == {refusals[0]}
-    assert refusals[0].startswith("It is too late to undo this: a job is reading the source")
+    assert refusals[0].startswith("It is too late for this: a job is reading the source")
 
 
 def test_a_decision_and_a_job_wait_for_each_other(fdp: FdpServer, harvest: Harvest) -> None:
@@ -204,6 +211,35 @@ def test_a_release_is_not_for_records_that_answer_again(fdp: FdpServer, harvest:
     shown = harvest.hold()
     assert (shown["released_at"], shown["count"]) == (None, 4)
     assert {one["own_url"] for one in shown["held"]} == {"present"}
+    harvest.release()
+    assert harvest.run().stats["deleted"] == 4
+
+
+def test_kept_records_stay_until_a_release_and_others_are_asked_about(
+    fdp: FdpServer, harvest: Harvest
+) -> None:
+    first, *gone = fdp.datasets
+    for record in gone:
+        fdp.unlist(record, fdp.catalogs[0])
+    harvest.run()
+    harvest.release()
+    # It decides about the same list, and ends the approval.
+    shown = keep(harvest)
+    assert (shown["count"], shown["released_at"]) == (3, None)
+    # Without the decision, records that have answered would go as soon as they do not.
+    for record in gone:
+        fdp.remove(record)
+    for _ in range(2):
+        job = harvest.run()
+        assert (job.errors, job.stats["deleted"]) == ([], 0)
+        assert state_of(job.id) == ("finished", ["1 unchanged"])
+        assert harvest.hold()["kept_at"] == shown["kept_at"]
+    fdp.remove(first)
+    job = harvest.run()
+    assert [one["code"] for one in job.codes] == ["deletions held"]
+    shown = harvest.hold()
+    assert (shown["count"], shown["kept_at"], shown["kept_by"]) == (4, None, None)
+    keep(harvest)
     harvest.release()
     assert harvest.run().stats["deleted"] == 4
 
@@ -388,6 +424,7 @@ ACTIONS = (
     "freshness_harvest_hold_show",
     "freshness_harvest_release",
     "freshness_harvest_take_back",
+    "freshness_harvest_keep",
     "freshness_harvest_preview",
     "freshness_harvest_preview_show",
 )

@@ -231,6 +231,8 @@ def upgrade() -> None:
         sa.Column("held", JSONB, nullable=False),
         sa.Column("released_at", sa.DateTime),
         sa.Column("released_by", sa.UnicodeText),
+        sa.Column("kept_at", sa.DateTime),
+        sa.Column("kept_by", sa.UnicodeText),
         sa.PrimaryKeyConstraint("source_id"),
     )
     op.create_table(
