@@ -56,6 +56,20 @@ _new_links: ContextVar[set[str] | None] = ContextVar("freshness_new_links", defa
 """The ids of the packages in which the present ``package_update`` changes a link."""
 
 
+_writer: ContextVar[str | None] = ContextVar("freshness_writer", default=None)
+"""Who makes an edit for which the site's own user stands in; None if it is the user of the context."""
+
+
+@contextmanager
+def edited_by(person: str) -> Iterator[None]:
+    """Name a person without an account as the author of the edits in this block."""
+    token = _writer.set(person)
+    try:
+        yield
+    finally:
+        _writer.reset(token)
+
+
 @contextmanager
 def noting() -> Iterator[None]:
     """Keep the notes of a resource action until the block ends or fails."""
@@ -105,7 +119,7 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
             utc_now(),
             TransitionCause.EDIT,
             # A call without a user, as in a migration, has no writer.
-            writer=context.get("user") or None,
+            writer=_writer.get() or context.get("user") or None,
             edit=edit or DatasetEdit(action),
         )
         has_new_link = assessment.update_in_action(data_dict["id"], occasion)

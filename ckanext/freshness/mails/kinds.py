@@ -17,7 +17,7 @@ from ..reporting.changes import change_label
 from ..reporting.labels import State
 from ..translation import N_, NN_
 from ..web.urls import display_url
-from . import news, signed_links
+from . import news, recipients, signed_links
 from .news import News, ProblemKind
 from .recipients import DatasetFacts, Receivers, line
 
@@ -90,17 +90,31 @@ def _overdue_row(one: News, facts: MailFacts) -> Row:
     if dataset.is_harvested:
         words = tk._("This dataset is harvested: new data must come from its source.")
         return replace(_dataset_row(one, facts, words), actions=(confirm,))
+    if not _may_edit(dataset, facts):
+        words = tk._("Send new data to: {addresses}").format(addresses=_editors(dataset))
+        return replace(_dataset_row(one, facts, words), actions=(confirm,))
     update = (tk._("Update the data"), url("dataset.edit", id=dataset.name))
     return replace(_dataset_row(one, facts), actions=(update, confirm))
 
 
 def _confirm_url(dataset: DatasetFacts, facts: MailFacts) -> str:
-    if facts.reader is not None:
-        number, address = facts.reader
-        if signed_links.editor(address, dataset.id) is not None:
-            token = signed_links.confirm_token(number, dataset.id, facts.now)
-            return url("freshness_mail_link.read_confirmation", token=token)
-    return url("freshness_dataset.read", id=dataset.name)
+    if facts.reader is None:
+        return url("freshness_dataset.read", id=dataset.name)
+    token = signed_links.confirm_token(facts.reader[0], dataset.id, facts.now)
+    return url("freshness_mail_link.read_confirmation", token=token)
+
+
+def _may_edit(dataset: DatasetFacts, facts: MailFacts) -> bool:
+    """Return whether the recipient has an account that may edit a dataset. A dry run assumes it."""
+    return facts.reader is None or signed_links.editor(facts.reader[1], dataset.id) is not None
+
+
+_MOST_EDITORS = 3
+
+
+def _editors(dataset: DatasetFacts) -> str:
+    """Return the addresses to which people without an account can write about a dataset."""
+    return ", ".join((dataset.admins or recipients.operators())[:_MOST_EDITORS])
 
 
 def _followed_row(one: News, facts: MailFacts) -> Row:
@@ -132,6 +146,9 @@ def _link_row(one: News, facts: MailFacts) -> Row:
     if dataset.is_harvested:
         at_source = tk._("This dataset is harvested: correct the link at its source.")
         return replace(row, facts=(*row.facts, line(words, 500), at_source))
+    if not _may_edit(dataset, facts):
+        write = tk._("Send the right address to: {addresses}").format(addresses=_editors(dataset))
+        return replace(row, facts=(*row.facts, line(words, 500), write))
     edit = url("dataset_resource.edit", id=dataset.name, resource_id=one.about)
     return replace(row, facts=(*row.facts, line(words, 500)), actions=((tk._("Edit link"), edit),))
 

@@ -128,6 +128,7 @@ class DatasetFacts:
         wants no mails
     :ivar followers: the addresses of the users who follow it, its organization or a group of it, and may see
         it; none if its organization wants no mails
+    :ivar admins: the addresses of the admins of its organization
     """
 
     id: str
@@ -144,6 +145,7 @@ class DatasetFacts:
     status: Status
     keepers: tuple[str, ...]
     followers: tuple[str, ...]
+    admins: tuple[str, ...]
 
 
 def operators() -> tuple[str, ...]:
@@ -201,7 +203,10 @@ ORDER BY p.id"""
 
 
 def _steps(row: Any, admins: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Return the groups of addresses of which the first that may see the dataset receives its mails."""
+    """Return the groups of addresses of which the first that may see the dataset receives its mails.
+
+    The last group is the admins of its organization.
+    """
     if row.is_harvested and not _has_consent(row.configs):
         return (admins,)
     return (addresses(row.maintainer_email), addresses(row.author_email), admins)
@@ -216,7 +221,7 @@ def _has_consent(configs: Sequence[str | None] | None) -> bool:
 
 def _facts(
     row: Any,
-    steps: Iterable[tuple[str, ...]],
+    steps: Sequence[tuple[str, ...]],
     followers: tuple[str, ...],
     users: Mapping[str, Sequence[Any]],
     now: datetime,
@@ -240,6 +245,7 @@ def _facts(
         status=Status(row.status) if bounds is None else status_at(bounds, now),
         keepers=next(filter(None, map(seeing, steps)), ()) if is_wanted else (),
         followers=seeing(followers) if is_wanted else (),
+        admins=steps[-1],
     )
 
 

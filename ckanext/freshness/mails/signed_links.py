@@ -38,13 +38,20 @@ def holder(text: str) -> recipients.Person | None:
 class Confirmation:
     """A confirmation that a link asks for.
 
-    :ivar user: who confirms
+    :ivar address: of the person who confirms
+    :ivar user: their account, if it may edit the dataset
     :ivar is_old: the data were updated or confirmed since the mail was written
     """
 
     package: Any
-    user: Any
+    address: str
+    user: Any | None
     is_old: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the person who confirms."""
+        return self.address if self.user is None else str(self.user.display_name)
 
 
 def confirm_token(person_id: int, package_id: str, now: datetime) -> str:
@@ -54,7 +61,10 @@ def confirm_token(person_id: int, package_id: str, now: datetime) -> str:
 
 
 def confirmation(text: str, now: datetime) -> Confirmation | None:
-    """Return what a token confirms; None if it is invalid or too old, or nobody may use it any more."""
+    """Return what a token confirms; None if it is invalid or too old, or its holder may not confirm it now.
+
+    Whoever looks after a dataset may confirm it, with or without an account that may edit it.
+    """
     fields = _verified("confirm", text)
     if fields is None:
         return None
@@ -64,14 +74,15 @@ def confirmation(text: str, now: datetime) -> Confirmation | None:
     if person is None or now.timestamp() - int(issued) > VALID / timedelta(seconds=1):
         return None
     user = editor(person.address, package_id)
-    if user is None:
+    facts = recipients.datasets([package_id], now).get(package_id)
+    if user is None and (facts is None or person.address not in facts.keepers):
         return None
     is_old = newest != str(_newest(package_id))
-    return Confirmation(model.Package.get(package_id), user, is_old)
+    return Confirmation(model.Package.get(package_id), person.address, user, is_old)
 
 
 def editor(address: str, package_id: str) -> Any | None:
-    """Return a user with an address who may confirm the data of an active dataset."""
+    """Return a user with an address who may edit an active dataset."""
     package = model.Package.get(package_id)
     if package is None or package.state != "active":
         return None

@@ -10,6 +10,7 @@ from .. import settings
 from ..ckan_adapter.core import exempt_from_csrf
 from ..ckan_adapter.mailer import remember_app
 from ..dates import utc_now
+from ..logic.hooks import edited_by
 from ..mails import recipients, signed_links
 from ..mails.recipients import Choice, Person
 from .responses import (
@@ -78,20 +79,30 @@ def confirm(token: str) -> ResponseReturnValue:
     """Confirm that the data of a dataset are accurate, as the recipient of the mail, without a login."""
     asked = _asked(token)
     if not asked.is_old:
-        context = {"user": asked.user.name, "auth_user_obj": asked.user}
         try:
-            tk.get_action("freshness_confirm")(context, {"id": asked.package.id})
+            _confirm(asked)
         except tk.ValidationError as error:
             abort(400, error_text(error))
     return _confirmation_page(asked, is_done=not asked.is_old)
+
+
+def _confirm(asked: signed_links.Confirmation) -> None:
+    if asked.user is not None:
+        context = recipients.context_of(asked.user)
+        tk.get_action("freshness_confirm")(context, {"id": asked.package.id})
+        return
+    # CKAN's activities are of users only.
+    site_user = tk.get_action("get_site_user")({"ignore_auth": True}, {})
+    with edited_by(asked.address):
+        tk.get_action("freshness_confirm")({"user": site_user["name"]}, {"id": asked.package.id})
 
 
 def _asked(token: str) -> signed_links.Confirmation:
     asked = signed_links.confirmation(token, utc_now())
     if asked is None:
         words = tk._(
-            "This link confirms nothing any more: it is older than 30 days or not whole, or you may not edit "
-            "this dataset now. Log in, and open My tasks."
+            "This link confirms nothing any more: it is older than 30 days or not whole, or you do not look "
+            "after this dataset now. If you have an account, log in and open My tasks."
         )
         abort(404, words)
     return asked

@@ -78,13 +78,15 @@ def test_the_first_notify_sends_nothing_and_what_comes_then_is_sent(
         age(45)
         fail(failing["id"], times=3, span=5)
         notify(45)
-        assert "/dataset/edit/late" in text(host, ANN) and "early" not in text(host, ANN)
+        assert "* late" in text(host, ANN) and "early" not in text(host, ANN)
         # It failed before, and is broken only now.
         assert "/dataset/failing/" in text(host, BOB) and "/dataset/broken/" not in text(host, BOB)
 
 
 def test_what_the_mail_says(make: Make, notify: Notify, host: MailHost) -> None:
-    organization = factories.Organization(title="The Weather Office")
+    admin = factories.User(email="admin@example.org")
+    members = [{"name": admin["name"], "capacity": "admin"}]
+    organization = factories.Organization(title="The Weather Office", users=members)
     make("rain", maintainer_email=ANN, title="Rain", owner_org=organization["id"])
     make("snow", maintainer_email=ANN, title="Snow")
     age(OVERDUE)
@@ -101,9 +103,11 @@ def test_what_the_mail_says(make: Make, notify: Notify, host: MailHost) -> None:
         words = mail.part(subtype)
         assert "Upload new data, confirm that the data are still accurate, or ask" in words
         assert "The Weather Office" in words and "every week" in words.lower()
-        for name in ("rain", "snow"):
-            assert f"http://test.ckan.net/dataset/edit/{name}" in words
-            assert f"http://test.ckan.net/dataset/{name}/freshness" in words
+        # Ann has no account.
+        assert "/dataset/edit/" not in words
+        for address in ("admin@example.org", ROOT):
+            assert f"Send new data to: {address}" in words
+        assert words.count("http://test.ckan.net/freshness/confirm/") == 2
         assert words.index("Rain") < words.index("Snow")
         assert stop.strip("<>") in words
         assert "Overdue" in words
@@ -139,7 +143,7 @@ def test_what_is_updated_before_the_mail_goes_needs_none(
     assert (notify().mails, host.mails) == ([], [])
 
 
-def test_editors_confirm_by_the_link_of_their_mail(
+def test_people_with_and_without_an_account_confirm_by_the_link_of_their_mail(
     app: Any, make: Make, notify: Notify, host: MailHost
 ) -> None:
     editor = factories.User(email=ANN)
@@ -148,14 +152,13 @@ def test_editors_confirm_by_the_link_of_their_mail(
     make("snow", maintainer_email=BOB, owner_org=owner)
     age(OVERDUE)
     notify()
-    (link,) = re.findall(r"Confirm still accurate: \S+(/freshness/confirm/\S+)", text(host, ANN))
-    # Who has no user that may edit the dataset has to log in.
-    assert "/freshness/confirm/" not in text(host, BOB)
-    assert "/dataset/snow/freshness" in text(host, BOB)
-    with time_machine.travel(later(OVERDUE)):
-        assert "You confirmed" in app.post(link).body
-    shown = helpers.call_action("freshness_show", id="rain")
-    assert shown["confirmation"]["author"] == editor["fullname"]
+    for address, name, author in ((ANN, "rain", editor["fullname"]), (BOB, "snow", BOB)):
+        words = text(host, address)
+        assert ("/dataset/edit/" in words) is (address == ANN)
+        (link,) = re.findall(r"Confirm still accurate: \S+(/freshness/confirm/\S+)", words)
+        with time_machine.travel(later(OVERDUE)):
+            assert "You confirmed" in app.post(link).body
+        assert helpers.call_action("freshness_show", id=name)["confirmation"]["author"] == author
 
 
 def text(host: MailHost, address: str) -> str:

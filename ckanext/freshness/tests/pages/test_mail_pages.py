@@ -186,17 +186,36 @@ def test_a_confirmation_is_bound_to_person_dataset_and_time(strict: Any, late: A
         for ask in (strict.get, strict.post):
             ask(path, status=404)
     strict.get(good, status=200)
-    # The data change, and then the person leaves the organization.
+    # The data change, and then the person looks after them no longer.
     model.Session.execute(sa.text("UPDATE freshness_dataset SET last_modified = '2020-02-01'"))
     model.Session.commit()
     assert "updated or confirmed since" in strict.post(good).body
     fresh = confirm_path(dataset)
-    helpers.call_action(
-        "organization_member_delete",
-        {"user": factories.Sysadmin()["name"]},
-        id=dataset["owner_org"],
-        username=editor["name"],
-    )
+    root = leave(editor, dataset)
+    helpers.call_action("package_patch", root, id=dataset["id"], maintainer_email="bob@example.org")
     for ask in (strict.get, strict.post):
         ask(fresh, status=404)
     assert confirmed(dataset) is None
+
+
+def leave(editor: dict[str, Any], dataset: dict[str, Any]) -> dict[str, Any]:
+    """Remove an editor from the organization of a dataset, and return the context of a sysadmin."""
+    member = {"id": dataset["owner_org"], "username": editor["name"]}
+    root = {"user": factories.Sysadmin()["name"]}
+    helpers.call_action("organization_member_delete", dict(root), **member)
+    return root
+
+
+def test_a_maintainer_who_may_not_log_in_or_edit_confirms(strict: Any, late: Any) -> None:
+    dataset, editor = late
+    root = leave(editor, dataset)
+    path = confirm_path(dataset)
+    assert f"You confirm as {ANN}." in strict.get(path).body
+    assert confirmed(dataset) is None
+    assert "You confirmed that Rain is still accurate" in strict.post(path).body
+    assert confirmed(dataset)["author"] == ANN
+    # Their address gives them nothing else: the dataset is private now.
+    age = "UPDATE freshness_dataset SET last_modified = '2021-01-01', confirmed_at = NULL"
+    model.Session.execute(sa.text(age))
+    helpers.call_action("package_patch", root, id=dataset["id"], private=True)
+    strict.get(confirm_path(dataset), status=404)
