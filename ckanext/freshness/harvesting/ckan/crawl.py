@@ -18,7 +18,7 @@ from ..record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighti
 from ..source_client import UnreadableDocument
 from ..source_type import CrawlEnd, ask_left_out
 from .api import FILTERS, CkanApi, Listed, any_of
-from .datasets import CrawlOptions, DatasetReader, Organizations, is_public
+from .datasets import CrawlOptions, DatasetReader, Organizations, visibility
 
 OF_THIS_SITE = "dataset that comes from this site"
 """The kind of datasets that the portal has from here."""
@@ -118,9 +118,7 @@ async def _ask(api: CkanApi, url: str) -> ReadOutcome:
         # The source had another URL or type before: that this portal has no such id says nothing then.
         is_of_portal = loose_spelling(url) == loose_spelling(api.url_of(dataset_id))
         return error.outcome if is_of_portal else ReadOutcome.FAILED
-    if raw.get("state") == "deleted":
-        return ReadOutcome.GONE
-    return ReadOutcome.PRESENT if is_public(raw) else ReadOutcome.FORBIDDEN
+    return ReadOutcome.GONE if raw.get("state") == "deleted" else visibility(raw)
 
 
 async def _unknown_to(api: CkanApi, filters: Mapping[str, Collection[str]]) -> list[str]:

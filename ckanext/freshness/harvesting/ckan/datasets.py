@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import ckan.plugins.toolkit as tk
+
 from ..messages import about
 from ..record import (
     Containers,
@@ -26,6 +28,12 @@ _HIDES_RESOURCES = (
     "the portal's index has resources of it, and its API gives none: nothing is changed. Check whether the "
     'token in "headers" may still see them'
 )
+
+_NOT_PUBLISHED = {
+    ReadOutcome.FORBIDDEN: "the portal does not publish it: it is private, or no active dataset",
+    ReadOutcome.FAILED: 'its value of "private" is neither true nor false: it is not harvested, and stays here '
+    "if it was harvested before. Ask the portal to correct it",
+}
 
 BATCH = 50
 """Datasets whose contents are requested at a time. Their ids make a URL of some 2,500 characters."""
@@ -198,10 +206,9 @@ class DatasetReader:
         container = self.organizations.container_of(owner, self.known.at(url))
         if container is None:
             raise UnreadableDocument(url, "its organization could not be read")
-        if not is_public(raw):
-            # Some portals list them to whoever has an API key.
-            words = "the portal does not publish it: it is private, or no active dataset"
-            raise UnreadableDocument(url, words, ReadOutcome.FORBIDDEN)
+        if (outcome := visibility(raw)) is not ReadOutcome.PRESENT:
+            # Some portals list private datasets to whoever has an API key.
+            raise UnreadableDocument(url, _NOT_PUBLISHED[outcome], outcome)
         try:
             record = dataset(raw, self.options.mapping)
         except ValueError as error:
@@ -232,6 +239,17 @@ class DatasetReader:
         return None if modified is None else f"{modified} {self.options.salt[:16]}"
 
 
-def is_public(raw: Mapping[str, Any]) -> bool:
-    """Return whether everybody may see a dataset."""
-    return raw.get("state", "active") == "active" and raw.get("private") in (None, False, "False")
+def visibility(raw: Mapping[str, Any]) -> ReadOutcome:
+    """Return whether everybody may see a dataset: present or forbidden, or failed if the portal does not tell.
+
+    Some portals write booleans as texts.
+    """
+    if (text_of(raw.get("state")) or "active").lower() != "active":
+        return ReadOutcome.FORBIDDEN
+    private = raw.get("private")
+    if isinstance(private, str):
+        private = text_of(private) or False
+    try:
+        return ReadOutcome.FORBIDDEN if tk.asbool(private) else ReadOutcome.PRESENT
+    except ValueError:
+        return ReadOutcome.FAILED

@@ -198,7 +198,7 @@ class PortalServer(LoopbackServer):
 
 
 def is_public(one: dict[str, Any]) -> bool:
-    return one.get("state") in ("active", None) and not one.get("private")
+    return one.get("state") not in ("draft", "deleted") and one.get("private") is not True
 
 
 def _values(one: dict[str, Any], key: str) -> set[str]:

@@ -127,7 +127,15 @@ def test_another_dataset_is_no_answer(portal: PortalServer, is_listed: bool) -> 
     assert not is_listed or "answered with another dataset" in second.errors
 
 
-@pytest.mark.parametrize("change", [{"private": True}, {"state": "draft"}, {"state": "deleted"}])
+PRIVATE = [True, "True", " true", "YES", "on", "t", "y", 1, "1"]
+PUBLIC = [None, False, "False", "false ", "NO", "off", "f", "n", 0, "0", "", " ", "None", "null"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [*({"private": one} for one in PRIVATE), {"state": "draft"}, {"state": "deleted"}],
+    ids=str,
+)
 def test_what_a_portal_lists_and_does_not_publish_is_not_read(
     portal: PortalServer, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
 ) -> None:
@@ -141,6 +149,32 @@ def test_what_a_portal_lists_and_does_not_publish_is_not_read(
     assert name not in new.names() + known.names()
     # As a record that answers 403: it goes if a job a day later finds the same.
     assert not new.errors and not known.deleted() and "does not publish it" in known.errors
+
+
+@pytest.mark.parametrize(
+    "change",
+    [*({"private": one} for one in PUBLIC), *({"state": one} for one in ("Active", "", None))],
+    ids=str,
+)
+def test_a_public_dataset_is_harvested_however_a_portal_writes_that(
+    portal: PortalServer, change: dict[str, Any]
+) -> None:
+    shown = any_id(portal)
+    portal.change(shown, **change)
+    first = Crawled(portal)
+    assert not first.errors and first.names() == NAMES
+    # Its own answer says that it is there, if the index loses it.
+    portal.unindexed = {shown}
+    second = Crawled(portal, first)
+    assert not second.deleted() and second.held() == [f"{portal.url}/dataset/{shown}"]
+
+
+def test_a_dataset_that_is_neither_private_nor_public_stays_as_it_is(portal: PortalServer) -> None:
+    first = Crawled(portal)
+    portal.change(any_id(portal), private="Published")
+    new, known = Crawled(portal), Crawled(portal, first)
+    assert len(new.names()) == 11 and 'its value of "private" is neither' in new.errors
+    assert not known.deleted() and not known.held()
 
 
 def test_texts_by_language_are_plain_texts_too(portal: PortalServer) -> None:
