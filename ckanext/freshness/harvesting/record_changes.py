@@ -102,6 +102,9 @@ def _resources(
         for field in sorted((old.keys() | new.keys()) - _IDENTIFIERS):
             if not field.endswith("_translated"):
                 found += _field(field, old.get(field), new.get(field), _name(new))
+    if not found and [old for old, _ in pairs] != list(before):
+        # Only their order differs.
+        return [FieldChange("resources", before=_text(list(before)), after=_text(list(after)))]
     return found
 
 

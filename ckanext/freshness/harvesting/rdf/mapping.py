@@ -18,7 +18,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 from rdflib import DCTERMS as DCT
-from rdflib import FOAF, RDF, RDFS, BNode, Graph, Literal, URIRef
+from rdflib import FOAF, RDF, RDFS, SDO, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ...ckan_adapter.core import scheming_schema
@@ -45,7 +45,7 @@ _SLOW = 10
 _GEOMETRIES = frozenset({LOCN.geometry, DCAT.bbox, DCAT.centroid})
 _NUMBERS = frozenset(
     [
-        DCAT.byteSize,
+        *(DCAT.byteSize, SDO.position),
         *(HEALTHDCATAP[name] for name in ("minTypicalAge", "maxTypicalAge")),
         *(HEALTHDCATAP[name] for name in ("numberOfRecords", "numberOfUniqueIndividuals")),
     ]
@@ -112,7 +112,7 @@ class ProfileMapper:
                 f"the site's language {locale} (ckan.locale_default) is missing in form_languages of its "
                 "dataset schema, and ckanext-dcat needs it there to read keywords: add it"
             ) from error
-        record = _record(package)
+        record = _record(package, is_ordered=(None, SDO.position, None) in own)
         record.fields["uri"] = "" if isinstance(subject, BNode) else str(subject)
         record.warnings = sorted(warnings)
         return record
@@ -165,13 +165,16 @@ class ProfileMapper:
         return self._in_order(_with_nodes(kept))
 
     def _in_order(self, triples: list[tuple[Node, Node, Node]]) -> Graph:
-        """Return a graph that gives its triples in one order, the preferred language first.
+        """Return a graph that gives its triples in one order: by stated positions, preferred language first.
 
         Without a multilingual schema, a field has one text: texts in other languages are left out.
         """
         about: dict[Node, list[tuple[Node, Node]]] = {}
+        places: dict[Node, int] = {}
         for subject, predicate, value in triples:
             about.setdefault(subject, []).append((predicate, value))
+            if predicate == SDO.position:
+                places[subject] = min(int(str(value)), places.get(subject, BIGGEST_INTEGER))
         keys: dict[Node, Any] = {}
 
         def key(node: Node, depth: int = 2) -> Any:
@@ -192,7 +195,11 @@ class ProfileMapper:
         graph = Graph(store="SimpleMemory")  # it keeps the order
         add = graph.store.add
         spoken: dict[tuple[Node, Node], int] = {}
-        for triple in sorted(triples, key=lambda triple: [key(node) for node in triple]):
+
+        def place(triple: tuple[Node, Node, Node]) -> Any:
+            return [(places.get(node, 0), key(node)) for node in triple]
+
+        for triple in sorted(triples, key=place):
             subject, predicate, value = triple
             if isinstance(value, Literal) and predicate != DCAT.keyword:
                 rank = self._rank((value.language or "").lower())
@@ -299,13 +306,18 @@ def _statements(predicate: Node, text: Literal) -> Iterator[tuple[Node, Node]]:
         yield from ((DCAT.startDate, Literal(start)), (DCAT.endDate, Literal(end)))
 
 
-def _record(package: Mapping[str, Any]) -> Record:
-    """Return the record of a package that profiles have filled."""
+def _record(package: Mapping[str, Any], *, is_ordered: bool) -> Record:
+    """Return the record of a package that profiles have filled.
+
+    :param is_ordered: the source states the order of the resources, as in ``data.json``
+    """
     given = {extra["key"]: extra["value"] for extra in package.get("extras", ())}
     given |= {key: package[key] for key in package.keys() - _APART}
     resources = [clean_all(_values(one)) for one in package.get("resources", ())]
     tags = sorted({tag["name"] for tag in package.get("tags", ())})
-    return Record(clean_all(_values(given)), sorted(resources, key=resource_order), tags)
+    if not is_ordered:
+        resources.sort(key=resource_order)
+    return Record(clean_all(_values(given)), resources, tags)
 
 
 def _values(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -499,13 +499,24 @@ def as_json_ld(body: bytes) -> bytes:
 def _stated(found: dict[str, Any]) -> dict[str, Any]:
     """Return an object without keys that say nothing. An empty link would lead to the document itself.
 
-    The context of an entry would be that of all, or be at a URL, which is not loaded.
+    The context of an entry would be that of all, or be at a URL, which is not loaded. A list of distributions
+    has an order, which RDF knows only as a statement about each of them.
     """
-    return {
+    stated = {
         key: value
         for key, value in found.items()
         if value not in (None, "") and not (key == "@context" and isinstance(value, str))
     }
+    if isinstance(distributions := stated.get("distribution"), list):
+        stated["distribution"] = [_placed(*one) for one in enumerate(distributions)]
+    return stated
+
+
+def _placed(position: int, distribution: Any) -> Any:
+    """Return a distribution with its position, unless it is only named: then it stays undescribed."""
+    if not isinstance(distribution, dict) or distribution.keys() <= {"@id", "@type"}:
+        return distribution
+    return {**distribution, rdflib.SDO.position: position}
 
 
 # Texts of Turtle

@@ -55,6 +55,11 @@ def record(**values: Any) -> Record:
             {"resources": [{"uri": "https://x.example/b", "name": "Map"}]},
             [FieldChange("resources", removed=("Table",), added=("Map",))],
         ),
+        (
+            {"resources": [A, {"uri": "https://x.example/b", "name": "Map"}]},
+            {"resources": [{"uri": "https://x.example/b", "name": "Map"}, A]},
+            [FieldChange("resources", before="Table, Map", after="Map, Table")],
+        ),
     ],
 )
 def test_the_fields_that_differ(

@@ -172,6 +172,41 @@ def test_copies_of_one_entry_are_one_dataset() -> None:
     assert job.of(RecordClass.DELETED) == {"https://data.example.gov/id/0"}
 
 
+def test_distributions_keep_the_order_of_their_list() -> None:
+    """By number, whatever their names. If only the order changes, nothing else does."""
+    titles = ["Web page", *(f"Layer {number}" for number in range(12, 0, -1)), "API", "CSV"]
+    described: list[dict[str, Any]] = [
+        {"title": title, "accessURL": f"https://data.example.gov/{title}"} for title in titles
+    ]
+    described[3]["@id"] = "https://data.example.gov/z"
+    described[4]["position"] = 0  # a key of the publisher's own
+    ordered = {**dataset(1), "distribution": described}
+    turned = {**ordered, "distribution": described[::-1]}
+
+    def crawled(*versions: dict[str, Any]) -> tuple[Job, dict[str, Any]]:
+        site, job = crawl(*({"dataset": [dataset(0), one]} for one in versions))
+        assert job.errors == []
+        return job, site.packages["https://data.example.gov/id/1"].content
+
+    _, before = crawled(ordered)
+    assert [one["name"] for one in before["resources"]] == titles
+    job, _ = crawled(ordered, ordered)
+    assert len(job.of(RecordClass.UNCHANGED)) == 2
+    job, after = crawled(ordered, turned)
+    assert job.of(RecordClass.CHANGED) == {"https://data.example.gov/id/1"}
+    assert after == {**before, "resources": before["resources"][::-1]}
+
+
+def test_a_distribution_that_is_only_named_stays_what_it_was() -> None:
+    iri = "https://data.example.gov/z"
+    first = {"@id": iri, "title": "Zip", "accessURL": "https://data.example.gov/z.zip"}
+    before = {**dataset(1), "distribution": [first]}
+    after = {**before, "title": "Another title", "distribution": [{"@id": iri}]}
+    site, job = crawl({"dataset": [before]}, {"dataset": [after]})
+    (package,) = site.packages.values()
+    assert job.errors == [] and package.title == "Another title" and package.resources == ["Zip"]
+
+
 def test_series_and_catalogs_of_dcat_us_3() -> None:
     series = {"@type": "DatasetSeries", "@id": "https://data.example.gov/s", "title": "Series"}
     member = {**dataset(1), "@type": "Dataset", "inSeries": series["@id"]}
