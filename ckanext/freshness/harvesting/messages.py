@@ -36,6 +36,10 @@ class MessageCode(enum.Enum):
     NOT_METADATA = N_("The server sent a web page or another file instead of metadata.")
     MALFORMED = N_("Its metadata file has a syntax error.")
     MALFORMED_NEAR_LINE = N_("Its metadata file has a syntax error near line {line}.")
+    TOO_LARGE = N_(
+        "Its metadata file (some {size} MiB) takes more memory or time to read than one file may. Ask the "
+        "publisher to make it smaller. A catalogue can have several pages."
+    )
     REMOTE_CONTEXT = N_(
         "Its metadata file cannot be read on its own, because it refers to another file."
     )
@@ -238,6 +242,11 @@ def no_answer(error: FetchError, more: str = "") -> HarvestMessage:
     """
     values = {"failure": error.reason.value, "error": error.words + more}
     return HarvestMessage(MessageCode.NO_ANSWER, values)
+
+
+def too_large(length: int) -> HarvestMessage:
+    """Return the message of a file with so many bytes that takes too much to read."""
+    return HarvestMessage(MessageCode.TOO_LARGE, {"size": max(1, round(length / 2**20))})
 
 
 def about(subject: str, message: Message) -> Message:

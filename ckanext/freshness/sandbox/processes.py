@@ -148,7 +148,7 @@ class Sandbox:
         if status == -signal.SIGXCPU:
             return Exceeded(f"takes more than {self._limits.cpu_seconds} seconds of processor time")
         if _OUT_OF_MEMORY.search(words):
-            return Exceeded(f"needs more than {self._limits.memory} bytes of memory")
+            return Exceeded(f"needs more than {self._limits.memory // MIB:,} MiB of memory")
         log.error(
             "A process that opens content ended with status %s\n%s",
             status,
@@ -213,7 +213,10 @@ class _Worker:
         reply = json.loads(await self.reader.readline())
         size = int(reply["size"])
         if not 0 <= size <= longest:
-            return {"exceeded": f"gives more than {longest} bytes when opened", "last": True}, b""
+            return {
+                "exceeded": f"gives more than {longest // MIB:,} MiB when opened",
+                "last": True,
+            }, b""
         return reply, await self.reader.readexactly(size)
 
     def last_words(self) -> tuple[int, bytes]:

@@ -78,7 +78,7 @@ def _answer(
         return {"unopened": "is nested too deeply"}, b""
     except MemoryError:
         # After a failed allocation, any object may be half initialised.
-        return {"exceeded": f"needs more than {memory} bytes of memory", "last": True}, b""
+        return {"exceeded": f"needs more than {memory >> 20:,} MiB of memory", "last": True}, b""
     except BaseException as error:  # panics of Rust are no Exceptions
         frames = traceback.format_tb(error.__traceback__, -_FRAMES)
         return {

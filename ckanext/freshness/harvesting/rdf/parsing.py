@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rdflib import BNode, Graph, Literal, Namespace, URIRef
@@ -15,7 +15,7 @@ from rdflib.term import Node
 from ...sandbox import Exceeded, Unopened
 from ...sandbox.processes import MIB, ProcessLimits, Sandbox
 from ..legal_values import brief
-from ..messages import HarvestMessage, Message, MessageCode
+from ..messages import HarvestMessage, Message, MessageCode, too_large
 
 if TYPE_CHECKING:
     from .triples import Term
@@ -162,7 +162,8 @@ class RdfParser:
             answer = await self._sandbox.run(_READ, request(body, content_type, url, self._size))
         except Exceeded as error:
             self._exceeded += 1
-            raise DocumentError(f"the {kind} {error}") from error
+            details = f"the {kind} {error}"
+            raise DocumentError(replace(too_large(len(body)), details=details)) from error
         except Unopened as error:
             raise unopened(kind, error) from error
         if len(answer) > _BIG:

@@ -32,7 +32,7 @@ from rdflib.plugins.stores.memory import SimpleMemory
 
 from ...sandbox import Unopened
 from .. import legal_values
-from ..messages import HarvestMessage, MessageCode, code_of
+from ..messages import HarvestMessage, MessageCode, code_of, too_large
 
 # rdflib imports these only when it parses, and the parser's process can import nothing then.
 _LATE_IMPORTS = (expatreader, rdfxml)
@@ -88,11 +88,11 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
         body = as_utf8(body, options["charset"], is_xml=is_xml)
         if is_xml:
             body = plain_xml(body)
-        elif form == _FORMATS.JSON_LD:
-            body = as_json_ld(body)
+        parts = as_json_ld(body) if form == _FORMATS.JSON_LD else [body]
         base = _legal_base(options["base"])
         try:
-            terms, indices = _numbered(_strictly(body, form, base), size)
+            triples = (one for part in parts for one in _strictly(part, form, base))
+            terms, indices = _numbered(triples, size)
         except SyntaxError as error:
             if is_xml:
                 terms, indices = _numbered(_tolerantly(body, options["base"], error), size)
@@ -106,6 +106,8 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
                 if mended == body:
                     raise
                 terms, indices = _numbered(_strictly(mended, form, base), size)
+    except _TooLarge as error:
+        raise Unopened(str(error), code_of(too_large(len(request)))) from error
     except SyntaxError as error:
         if "LoadDocumentCallback" in error.msg:
             raise _unopened(MessageCode.REMOTE_CONTEXT, "it names a remote @context") from error
@@ -116,6 +118,10 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
     except ValueError as error:
         raise _malformed(str(error)) from error
     return json.dumps([terms, indices, warning], ensure_ascii=False).encode()
+
+
+class _TooLarge(Exception):
+    """A document that exceeds a limit. The text says which."""
 
 
 def _words(error: SyntaxError) -> str:
@@ -220,9 +226,9 @@ def _numbered(triples: Iterable[_Triple], size: int) -> tuple[list[Term], list[i
                 text += len(value if isinstance(value, str) else value[0] if value else "")
             indices.append(number)
         if len(indices) > 3 * MOST_TRIPLES * size:
-            raise Unopened(f"has more than {MOST_TRIPLES * size:,} triples")
+            raise _TooLarge(f"has more than {MOST_TRIPLES * size:,} triples")
         if text > MOST_TEXT * size:
-            raise Unopened(f"has more than {MOST_TEXT * size:,} characters")
+            raise _TooLarge(f"has more than {MOST_TEXT * size:,} characters")
     return terms, indices
 
 
@@ -242,7 +248,7 @@ def _plain(term: object) -> Term:
 
 def _literal(text: str, language: str | None, datatype: str) -> Term:
     if len(text) > LONGEST_TEXT:
-        raise Unopened(f"has a text of more than {LONGEST_TEXT:,} characters")
+        raise _TooLarge(f"has a text of more than {LONGEST_TEXT:,} characters")
     if language is not None:
         # rdflib refuses malformed tags.
         tag = language_tag(language)
@@ -471,29 +477,40 @@ _CONTEXT: dict[str, Any] = {
     **{kind: f"dcat:{kind}" for kind in ("Catalog", "Dataset", "DatasetSeries")},
 }
 """The keys' own JSON-LD context is at a URL, which is not loaded."""
+_PART = 1000
+"""Datasets that are parsed at a time."""
 
 
-def as_json_ld(body: bytes) -> bytes:
-    """Return a ``data.json`` with the context inside; any other document unchanged.
+def as_json_ld(body: bytes) -> Iterator[bytes]:
+    """Yield a ``data.json`` in parts, each with the context inside; any other document unchanged.
+
+    The parser takes some 30 times the memory of a document, so each part has few datasets.
 
     :param body: JSON in UTF-8.
     """
     try:
         found = legal_values.read_json(body, _stated)
     except (ValueError, RecursionError):
-        return body  # the parser says what is wrong, and where
-    if not isinstance(found, dict) or not isinstance(found.get("dataset"), list):
-        return body
-    if not isinstance(found.get("@context", ""), str):
-        return body
-    # Any entry may stand for a dataset that is known: one that says nothing counts as one without identity.
-    datasets = [
-        {"@type": "dcat:Dataset", **(one if isinstance(one, dict) else {})}
-        for one in found["dataset"]
-    ]
-    document = {**found, "@context": _CONTEXT, "@type": "dcat:Catalog", "dataset": datasets}
-    # Half a pair of surrogates is no character: it becomes a question mark.
-    return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+        found = None  # the parser says what is wrong, and where
+    if (
+        not isinstance(found, dict)
+        or not isinstance(found.get("dataset"), list)
+        or not isinstance(found.get("@context", ""), str)
+    ):
+        yield body
+        return
+    datasets = found.pop("dataset")
+    catalog = {"@id": "_:catalog", **found, "@context": _CONTEXT, "@type": "dcat:Catalog"}
+    for start in range(0, max(1, len(datasets)), _PART):
+        # Any entry may stand for a dataset that is known: one that says nothing counts as one without identity.
+        part = [
+            {"@type": "dcat:Dataset", **(one if isinstance(one, dict) else {})}
+            for one in datasets[start : start + _PART]
+        ]
+        # Half a pair of surrogates is no character: it becomes a question mark.
+        document = json.dumps({**catalog, "dataset": part}, ensure_ascii=False)
+        yield document.encode("utf-8", "replace")
+        catalog = {key: catalog[key] for key in ("@id", "@context", "@type")}
 
 
 def _stated(found: dict[str, Any]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def test_a_process_that_dies_of_its_memory_limit_has_exceeded_it(words: str) -> 
     before, lost, after = answers("misbehave", b"", f"say {words}".encode(), b"")
     assert isinstance(before, bytes) and isinstance(after, bytes) and before != after
     assert type(lost) is Exceeded
-    assert str(lost) == f"needs more than {512 * 1024 * 1024} bytes of memory"
+    assert str(lost) == "needs more than 512 MiB of memory"
 
 
 def test_python_is_found_from_within_a_web_server(monkeypatch: pytest.MonkeyPatch) -> None:
