@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("ckanext/freshness/", "ckanext/freshness_iati/")
@@ -21,6 +24,7 @@ PLUGINS = {
     "freshness": "FreshnessPlugin",
     "dcat_catalog_harvester": "DcatCatalogHarvesterPlugin",
     "fdp_harvester": "FdpHarvesterPlugin",
+    "ckan_portal_harvester": "CkanPortalHarvesterPlugin",
     "iati_harvester": "IatiHarvesterPlugin",
 }
 
@@ -115,3 +119,23 @@ for point in found.entry_points.select(group="ckan.plugins"):
     loaded = [line.split(" ", 2) for line in lines if line.startswith(tuple(PLUGINS))]
     assert {name: plugin for name, plugin, _ in loaded} == PLUGINS
     assert all(Path(file).is_relative_to(site) for _, _, file in loaded)
+
+
+def required(name: str, found: set[str]) -> None:
+    """Add the distributions that one needs, itself included, to those that were found."""
+    if (name := re.sub(r"[-_.]+", "-", name).lower()) in found:
+        return
+    found.add(name)
+    for line in importlib.metadata.requires(name) or ():
+        needed = Requirement(line)
+        # Those of aiohttp's extra, which requirements.txt names, but of no other.
+        extra = "speedups" if name == "aiohttp" else ""
+        if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+            required(needed.name, found)
+
+
+def test_the_licence_of_each_required_distribution_is_named() -> None:
+    found: set[str] = set()
+    required("ckanext-freshness", found)
+    named = set(re.findall(r"[a-z0-9-]+", (ROOT / "docs/licences.rst").read_text().lower()))
+    assert len(found) > 25 and not found - named
