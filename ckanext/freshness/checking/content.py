@@ -28,15 +28,18 @@ import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import partial
 from itertools import islice
-from typing import Any, BinaryIO, ClassVar, Protocol
+from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol
 
 from python_calamine import CalamineError, CalamineWorkbook
 
 from ..sandbox import Unopened
 from .formats import FIRST_BYTES, Shape, TableShape
+from .observations import DateColumn, TableReader, periods_of_json_stat, text_of
 from .undated import is_dated, undated_hash
 
 MIB = 1024 * 1024
@@ -358,25 +361,39 @@ _SAMPLE = 8192
 """Characters of delimited text that decide the delimiter."""
 _SAMPLE_RECORDS = 20
 _DELIMITERS = ",;\t|"
+_CELLS = 100_000
+"""Cells that are read at a time."""
+_MOST_TITLES = 20
+"""Rows above the header of a sheet, at most."""
 
 
-def open_shape(request: bytes, file: BinaryIO) -> bytes:
-    """Return the shape of a file as JSON, in a process of the sandbox.
+class Tables(NamedTuple):
+    """The shape of a file's tables, and their columns of dates. Both are empty if nothing is certain."""
 
-    :param request: how to read it, see :func:`shape_of`
+    shape: Shape
+    dates: Sequence[DateColumn]
+
+
+def open_tables(request: bytes, file: BinaryIO) -> bytes:
+    """Return what is read of a file's tables as JSON, in a process of the sandbox.
+
+    :param request: how to read it, and the day: the arguments of :func:`tables_of` with a blank between them
     """
-    return json.dumps(shape_of(request.decode(), file)).encode()
+    how, _, today = request.decode().partition(" ")
+    return json.dumps(tables_of(how, file, date.fromisoformat(today))).encode()
 
 
-def shape_of(how: str, file: BinaryIO) -> Shape:
-    """Return the shape of a file; empty if nothing is certain.
+def tables_of(how: str, file: BinaryIO, today: date) -> Tables:
+    """Return the shape of a file, and its columns of dates.
 
     :param how: ``workbook`` (XLSX, XLSM, XLSB, ODS), or see :func:`.formats.kind_of_text`
     """
     try:
-        return _bounded(list(_READERS[how](file)))
+        read = [(shape, list(dates)) for shape, dates in _READERS[how](file, today)]
+        dates = [column for _, columns in read for column in columns]
+        return Tables(_bounded([shape for shape, _ in read if shape is not None]), dates)
     except (_Uncertain, CalamineError, csv.Error, OSError, ValueError):
-        return []
+        return Tables([], [])
 
 
 class _Uncertain(Exception):
@@ -397,24 +414,37 @@ def _bounded(shape: list[TableShape]) -> Shape:
     return shape
 
 
-def _of_csv(file: BinaryIO) -> Iterator[TableShape]:
+_Table = tuple[TableShape | None, Iterable[DateColumn]]
+"""A table without a shape has dates alone."""
+
+
+def _of_csv(file: BinaryIO, today: date) -> Iterator[_Table]:
     first = file.read(len(codecs.BOM_UTF8))
-    file.seek(0)
     encoding = "utf-8-sig" if first.startswith(codecs.BOM_UTF8) else "utf-8"
     if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
+    file.seek(0)
+    lines = sum(
+        piece.count(b"\n") + piece.count(b"\r") for piece in iter(partial(file.read, _PIECE), b"")
+    )
+    file.seek(0)
     # Illegal bytes matter only in the header: those of other encodings are no delimiters.
     with io.TextIOWrapper(file, encoding, "surrogateescape") as text:
-        beginning = text.read(SMALL + 1)
-        sample = beginning[:_SAMPLE]
+        sample = text.read(_SAMPLE)
         delimiter, header = _header(sample, is_whole=len(sample) < _SAMPLE)
-        if len(beginning) > SMALL or '"' in beginning or "\n\n" in beginning:
-            text.seek(0)
-            records = sum(map(bool, csv.reader(text, delimiter=delimiter, strict=True)))
-        else:
-            # Each line is a record. Parsing them takes ten times as long.
-            records = beginning.strip("\n").count("\n") + 1
-    yield TableShape(None, records - 1, header)
+        text.seek(0)
+        rows = filter(None, csv.reader(text, delimiter=delimiter, strict=True))
+        next(rows)
+        reader = TableReader(None, header, lines + 1, today)
+        number = sum(map(reader.add, _in_chunks(rows, len(header))))
+    yield TableShape(None, number, header), reader.columns()
+
+
+def _in_chunks(rows: Iterator[list[str]], width: int) -> Iterator[list[list[str]]]:
+    """Yield rows many at a time, without the cells beyond a table's width."""
+    cut = (row[:width] for row in rows)
+    while chunk := list(islice(cut, max(1, _CELLS // width))):
+        yield chunk
 
 
 def _header(sample: str, *, is_whole: bool) -> tuple[str, list[str]]:
@@ -466,21 +496,28 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _of_json(file: BinaryIO) -> Iterator[TableShape]:
-    """Return the shape of a list of objects, or of the features of a GeoJSON file.
+def _of_json(file: BinaryIO, today: date) -> Iterator[_Table]:
+    """Read a list of objects, objects on lines, the features of a GeoJSON file, or the periods of JSON-stat.
 
-    :raises _Uncertain: the document is neither, or too large
+    :raises _Uncertain: the document is none of these, or too large
     """
     data = file.read(_MOST_JSON + 1)
     if len(data) > _MOST_JSON:
         raise _Uncertain
-    rows = document = json.loads(data)
+    try:
+        rows = document = json.loads(data)
+    except ValueError:
+        rows = document = [json.loads(line) for line in data.splitlines() if line.strip()]
     of_features = isinstance(document, dict) and document.get("type") == "FeatureCollection"
     if of_features and isinstance(features := document.get("features"), list):
         rows = [
             feature.get("properties") or {} if isinstance(feature, dict) else None
             for feature in features
         ]
+    elif isinstance(document, dict):
+        for name, periods in periods_of_json_stat(document):
+            yield None, _dates_of(None, [name], [[period] for period in periods], today)
+        return
     if not isinstance(rows, list) or not (rows or of_features):
         raise _Uncertain
     columns: dict[str, None] = {}
@@ -488,20 +525,42 @@ def _of_json(file: BinaryIO) -> Iterator[TableShape]:
         if not isinstance(row, dict) or len(columns) > MOST_COLUMNS:
             raise _Uncertain
         columns |= dict.fromkeys(row)
-    yield TableShape(None, len(rows), list(columns), of_features)
+    names = list(columns)
+    cells = [[text_of(row.get(name)) for name in names] for row in rows]
+    yield TableShape(None, len(rows), names, of_features), _dates_of(None, names, cells, today)
 
 
-def _of_workbook(file: BinaryIO) -> Iterator[TableShape]:
+def _dates_of(
+    sheet: str | None, names: Sequence[str], rows: Sequence[Sequence[str]], today: date
+) -> Iterable[DateColumn]:
+    reader = TableReader(sheet, names, len(rows), today)
+    reader.add(rows)
+    return reader.columns()
+
+
+def _of_workbook(file: BinaryIO, today: date) -> Iterator[_Table]:
     book = CalamineWorkbook.from_filelike(file)
     for name in book.sheet_names:
         cells = book.get_sheet_by_name(name).to_python()
         rows = [row for row in cells if any(cell != "" for cell in row)]
-        header = rows[0] if rows else []
-        names = [cell for cell in header if isinstance(cell, str) and cell]
-        if len(names) == len(header) and _names_columns(names):
-            yield TableShape(name, len(rows) - 1, names)
+        header = next(
+            (number for number, row in enumerate(rows[:_MOST_TITLES]) if _is_header(row)), None
+        )
+        if header is None:
+            yield TableShape(name, None, None), ()
+            continue
+        names = [str(cell) for cell in rows[header]]
+        texts = [[text_of(cell) for cell in row] for row in rows[header + 1 :]]
+        dates = _dates_of(name, names, texts, today)
+        if header:
+            yield TableShape(name, None, None), dates
         else:
-            yield TableShape(name, None, None)
+            yield TableShape(name, len(rows) - 1, names), dates
+
+
+def _is_header(row: Sequence[object]) -> bool:
+    names = [cell for cell in row if isinstance(cell, str) and cell]
+    return len(names) == len(row) and _names_columns(names)
 
 
 _READERS = {"csv": _of_csv, "json": _of_json, "workbook": _of_workbook}

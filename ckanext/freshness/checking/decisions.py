@@ -21,7 +21,7 @@ dates that a server makes for each answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..web.errors import FailureReason, Meaning
 from .answers import AnswerHeaders, believed, status_in_words, status_means
 from .formats import Shape
+from .observations import DateColumn, merged
 from .outlines import Outline
 from .selection import SLACK
 
@@ -217,6 +218,8 @@ class KnownContent:
     dates_lie: bool | None = None
     """Whether the server's Last-Modified moved while the contents stayed. False if it moved with them; None if
     neither was seen."""
+    dates: tuple[DateColumn, ...] | None = None
+    """The columns of dates of that file, and those that were schedules in earlier files; None without any."""
 
 
 class ResourceToCheck(NamedTuple):
@@ -634,7 +637,20 @@ def _seen(memory: KnownContent, headers: AnswerHeaders, digest: Digest) -> Known
         promised=memory.promised,
         found=memory.found,
         dates_lie=_dates_lie(memory, headers, is_same),
+        dates=memory.dates if is_same else merged(memory.dates or (), (), None) or None,
     )
+
+
+def with_dates(memory: KnownContent, dates: Sequence[DateColumn], shape: Shape) -> KnownContent:
+    """Return what to store of a file whose tables were read.
+
+    :param dates: its columns of dates
+    :param shape: of its tables; empty if it is uncertain, so that the names of the other columns are not known
+    """
+    names = [name for table in shape for name in table.columns or ()]
+    is_whole = bool(shape) and all(table.columns is not None for table in shape)
+    found = merged(memory.dates or (), dates, names if is_whole else None)
+    return replace(memory, dates=found or None)
 
 
 def _dates_lie(memory: KnownContent, headers: AnswerHeaders, is_same: bool | None) -> bool | None:

@@ -1,6 +1,6 @@
 """Hashes a body as it arrives, with little memory whatever its size, and stages it for a copy.
 
-Every body goes through sha256 piece by piece. A body that a detector takes, or whose shape is to be read, is
+Every body goes through sha256 piece by piece. A body that a detector takes, or whose tables are to be read, is
 also kept up to a limit: in memory if it is small, else in a temporary file without a name. When it is complete,
 it is opened in the sandbox.
 """
@@ -14,6 +14,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import date
 from typing import NamedTuple
 
 from ..copies.store import StagedBody, StoreError
@@ -22,9 +23,19 @@ from ..sandbox import Unopened
 from ..sandbox.processes import ProcessLimits, Sandbox
 from ..web.errors import FailureReason, Fault
 from ..web.exchange import Enough
-from .content import RAW, SMALL, Container, ContentLimits, Detector, Undated, shape_of
+from .content import (
+    RAW,
+    SMALL,
+    Container,
+    ContentLimits,
+    Detector,
+    Tables,
+    Undated,
+    tables_of,
+)
 from .decisions import UNOPENED, Digest
-from .formats import FIRST_BYTES, FileKind, Shape, TableShape, kind
+from .formats import FIRST_BYTES, FileKind, TableShape, kind
+from .observations import DateColumn
 
 DETECTORS: tuple[type[Detector], ...] = (Container, Undated)
 """The first one that takes a file hashes it; if none does, it is hashed by its bytes."""
@@ -38,7 +49,7 @@ _Kept = tempfile.SpooledTemporaryFile  # generic since Python 3.11 only
 
 
 class ContentSandbox(Sandbox):
-    """A sandbox that hashes files by their content, and reads their shapes. No file raises an exception.
+    """A sandbox that hashes files by their content, and reads their tables. No file raises an exception.
 
     :param detectors: the first one that takes a file hashes it
     :param workers: the largest number of processes
@@ -82,16 +93,20 @@ class ContentSandbox(Sandbox):
         except Unopened:
             return None
 
-    async def shape(self, how: str, file: _Kept[bytes]) -> Shape:
-        """Return the shape of a file; empty if it is uncertain.
+    async def tables(self, how: str, file: _Kept[bytes], today: date) -> Tables:
+        """Return what is read of a file's tables; nothing if it is uncertain.
 
-        :param how: see :func:`.content.shape_of`
+        :param how: see :func:`.content.tables_of`
         """
+        request = f"{how} {today.isoformat()}".encode()
         try:
-            answer = await self.run(f"{__package__}.content:open_shape", how.encode(), file)
+            answer = await self.run(f"{__package__}.content:open_tables", request, file)
         except Unopened:
-            return []
-        return [TableShape(*table) for table in json.loads(answer)]
+            return Tables([], [])
+        shape, dates = json.loads(answer)
+        return Tables(
+            [TableShape(*table) for table in shape], [DateColumn(*column) for column in dates]
+        )
 
 
 class HashedBody(NamedTuple):
@@ -138,7 +153,7 @@ class Hasher:
 
     :param staged: also takes the body, for a copy. If the store takes no more, the body is hashed without a
         copy.
-    :param text: how to read the shape of a text, see :func:`.formats.kind_of_text`; None if no such shape is
+    :param text: how to read the tables of a text, see :func:`.formats.kind_of_text`; None if they are not
         needed
     """
 
@@ -265,16 +280,14 @@ class Hasher:
             return None
         return await self._sandbox.fingerprint(self._detector, self._kept)
 
-    async def shape(self) -> Shape:
-        """Return the shape of a complete body; empty if it is uncertain."""
-        if self._kept is None:
-            return []
+    async def tables(self, today: date) -> Tables:
+        """Return what is read of the tables of a complete body; nothing if it is uncertain."""
+        how = self._text
         if self._detector not in (None, Undated):
-            is_workbook = kind(self._first) in _WORKBOOKS
-            return await self._sandbox.shape("workbook", self._kept) if is_workbook else []
-        if self._text is None:
-            return []
-        if self._text == "csv" and self._size <= SMALL:
+            how = "workbook" if kind(self._first) in _WORKBOOKS else None
+        if self._kept is None or how is None:
+            return Tables([], [])
+        if how == "csv" and self._size <= SMALL:
             self._kept.seek(0)
-            return shape_of("csv", io.BytesIO(self._kept.read()))
-        return await self._sandbox.shape(self._text, self._kept)
+            return tables_of("csv", io.BytesIO(self._kept.read()), today)
+        return await self._sandbox.tables(how, self._kept, today)

@@ -19,6 +19,7 @@ from ..web.exchange import Answer, Body, RequestAttempts, Sink
 from ..web.urls import Target
 from . import decisions
 from .answers import AnswerHeaders, may_be_of_store, read_headers
+from .content import Tables
 from .decisions import (
     OUTCOMES,
     CheckResult,
@@ -28,7 +29,7 @@ from .decisions import (
     ResourceToCheck,
 )
 from .engine import NextStep, check_all
-from .formats import Shape, kind_of_text
+from .formats import kind_of_text
 from .hasher import ContentSandbox, FirstBytes, Hasher
 from .hdx_requests import HdxRequests, share_requests
 from .outcomes import (
@@ -231,13 +232,13 @@ class HdxCheck:
         is_page = any(one.judged.reason in NO_FILE for one in found)
         if self._requests.negotiate(answer.status, is_page=is_page):
             return self._ask_again(answer)
-        shape = await self._shape(found)
+        tables = await self._tables(found)
         unconfirmed = []
         for one in found:
             if one.judged.step.next is NextRequest.CONFIRM:
                 unconfirmed.append((one.resource, one.judged.step))
             else:
-                sink(self._with_body(result_of(self._link, *one, self._first), shape))
+                sink(self._with_body(result_of(self._link, *one, self._first), tables))
         self.close()
         if not unconfirmed:
             return NextStep.END
@@ -257,8 +258,8 @@ class HdxCheck:
         is_useful = outcome is None or OUTCOMES[outcome].is_useful
         return found if is_useful else self._before.get(resource.resource_id, found)
 
-    async def _shape(self, found: Iterable[_Found]) -> Shape | None:
-        """Return the shape of the body if it is to be stored with a hash that is certain."""
+    async def _tables(self, found: Iterable[_Found]) -> Tables | None:
+        """Return what is read of the body's tables if it is to be stored with a hash that is certain."""
         is_wanted = any(
             judged.is_hashed
             and judged.step.next is NextRequest.END
@@ -266,10 +267,12 @@ class HdxCheck:
             for resource, judged, _ in found
         )
         hasher = None if self._incoming is None else self._incoming.hasher
-        return await hasher.shape() if is_wanted and hasher is not None else None
+        if not is_wanted or hasher is None:
+            return None
+        return await hasher.tables(self._tools.now().date())
 
-    def _with_body(self, result: CheckResult, shape: Shape | None) -> CheckResult:
-        """Return a result with the shape of the file and the file itself, if the result has its size."""
+    def _with_body(self, result: CheckResult, tables: Tables | None) -> CheckResult:
+        """Return a result with the file's tables and the file itself, if the result has its size."""
         hasher = None if self._incoming is None else self._incoming.hasher
         if result.size is None or hasher is None:
             return result
@@ -277,7 +280,10 @@ class HdxCheck:
         if result.outcome is Outcome.PAGE:
             # Perhaps it stands in place of a file for a while.
             has_file = result.memory.hash is None
-        return result._replace(shape=shape, staged=hasher.take_staged() if has_file else None)
+        if tables is not None:
+            memory = decisions.with_dates(result.memory, tables.dates, tables.shape)
+            result = result._replace(memory=memory, shape=tables.shape)
+        return result._replace(staged=hasher.take_staged() if has_file else None)
 
     def failed(self, error: FetchError, sink: _Sink) -> NextStep:
         self.close()

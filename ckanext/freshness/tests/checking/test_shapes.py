@@ -7,18 +7,20 @@ import csv
 import io
 import json
 import tempfile
+from datetime import date
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.content import shape_of
+from ckanext.freshness.checking.content import tables_of
 from ckanext.freshness.checking.data_changes import difference
 from ckanext.freshness.checking.formats import Shape, TableShape
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.tests.checking.workbooks import workbook
 
+TODAY = date(2026, 11, 29)
 PLAIN = b"id,name\na1,x\na2,y\n"
 
 
@@ -61,7 +63,7 @@ CSV: dict[str, tuple[bytes, Shape]] = {
 @pytest.mark.parametrize("name", CSV)
 def test_delimited_text(name: str) -> None:
     data, expected = CSV[name]
-    assert shape_of("csv", io.BytesIO(data)) == expected
+    assert tables_of("csv", io.BytesIO(data), TODAY).shape == expected
 
 
 @given(
@@ -81,7 +83,7 @@ def test_what_is_written_is_counted(
     writer.writerow(["the id", "the name"])
     writer.writerows(rows)
     data = text.getvalue().encode()
-    found = shape_of("csv", io.BytesIO(data))
+    found = tables_of("csv", io.BytesIO(data), TODAY).shape
     # Another delimiter may seem to fit as well. Then nothing is certain; wrong is never said.
     assert found in ([], table(len(rows), "the id", "the name"))
 
@@ -92,7 +94,7 @@ def test_a_large_text_is_read_in_the_sandbox() -> None:
     async def read() -> Shape:
         with ContentSandbox() as sandbox, tempfile.SpooledTemporaryFile() as file:
             file.write(b"id,name\n" + lines)
-            return await sandbox.shape("csv", file)
+            return (await sandbox.tables("csv", file, TODAY)).shape
 
     assert asyncio.run(read()) == table(20_000, "id", "name")
 
@@ -112,7 +114,7 @@ def test_hostile_files_have_no_shape_and_harm_nothing() -> None:
             for kind, data in (*HOSTILE.values(), ("csv", PLAIN)):
                 with tempfile.SpooledTemporaryFile() as file:
                     file.write(data)
-                    found.append(await sandbox.shape(kind, file))
+                    found.append((await sandbox.tables(kind, file, TODAY)).shape)
         return found
 
     assert asyncio.run(read()) == [[]] * len(HOSTILE) + [IDS]
@@ -129,6 +131,7 @@ JSON: dict[str, tuple[bytes, Shape]] = {
         b'{"type": "FeatureCollection", "features": [{"properties": [1]}]}',
         [],
     ),
+    "objects on lines": (b'{"a": 1}\n\n{"b": 2}\n', table(2, "a", "b")),
     "broken": (b'[{"a": 1}', []),
     "a lone surrogate": (rb'[{"\ud800": 1}]', []),
     "too many columns": (json.dumps([{f"c{n}": 1 for n in range(201)}]).encode(), []),
@@ -138,7 +141,7 @@ JSON: dict[str, tuple[bytes, Shape]] = {
 @pytest.mark.parametrize("name", JSON)
 def test_json(name: str) -> None:
     data, expected = JSON[name]
-    assert shape_of("json", io.BytesIO(data)) == expected
+    assert tables_of("json", io.BytesIO(data), TODAY).shape == expected
 
 
 def test_workbooks() -> None:
@@ -150,11 +153,11 @@ def test_workbooks() -> None:
             "Empty": {},
         }
     )
-    assert shape_of("workbook", io.BytesIO(file)) == [
+    assert tables_of("workbook", io.BytesIO(file), TODAY).shape == [
         TableShape("Data", 2, ["id", "name"]),
         *(TableShape(name, None, None) for name in ("Notes", "Numbers", "Empty")),
     ]
-    assert shape_of("workbook", io.BytesIO(b"PK\x03\x04")) == []
+    assert tables_of("workbook", io.BytesIO(b"PK\x03\x04"), TODAY) == ([], [])
 
 
 def sheets(**named: tuple[int | None, list[str]]) -> Shape:

@@ -1,0 +1,483 @@
+"""Up to when the data of a table reach: the newest date in each column of dates, and the column that says it.
+
+A column counts if one form reads 95 % of its values. The order of rows does not matter. Nothing is guessed: if
+several columns may be meant, or if nobody can tell the day from the month, there is no answer but the reason.
+
+Pure and streaming: each cell is read once, and of a column that is certainly none of dates only its first part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from enum import Enum
+from typing import Any, NamedTuple
+
+from .date_words import (
+    MONTHS,
+    Role,
+    beginnings_of,
+    lists_works,
+    names_moment,
+    names_period,
+    names_year,
+    parts_of_date,
+    role_of,
+    words_of,
+)
+
+MOST_COLUMNS = 200
+"""Of a table. Of one with more, no date is read."""
+MOST_KEPT = 12
+"""Columns of dates that are stored of a file."""
+
+_LEAST_VALUES = 3
+_UNREAD = 0.05
+"""The part of a column's values that may be no dates."""
+_MISTAKES = 0.001
+"""The part of a column's values that may lie in the future by mistake."""
+_EARLIEST_YEAR = 1600
+"""A newest date before it is one of another calendar."""
+_FIRST_YEAR = 1400
+"""The first year that bare digits may be: lower numbers are often times of the day."""
+_YEARS_AHEAD = 10
+"""How far ahead years of two digits may lie."""
+_YEARS_PLANNED = 200
+"""How far ahead bare digits may be a year."""
+_LONGEST = 40
+"""Characters of a date, at most."""
+_CLOSE = timedelta(days=31)
+"""Columns whose newest dates differ by less say the same."""
+
+
+class Precision(str, Enum):
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    QUARTER = "quarter"
+    YEAR = "year"
+
+
+class Form(str, Enum):
+    """How the values of a column are written."""
+
+    ISO = "year, month, day"
+    DAY_FIRST = "day first"
+    MONTH_FIRST = "month first"
+    UNCLEAR = "day or month first"
+    IN_WORDS = "month in words"
+    DIGITS = "digits"
+    MONTH = "year and month"
+    WEEK = "year and week"
+    QUARTER = "year and quarter"
+    YEAR = "year"
+    SEASON = "two years"
+
+
+class DateColumn(NamedTuple):
+    """A column of dates.
+
+    Fields: its sheet, None if the file has one table without a name; its name; the last day of its newest
+    period, in ISO 8601, never in the future, None if that is not clear; its precision, a :class:`Precision`;
+    how it is written, a :class:`Form`; and whether it has ever reached into the future: it is a schedule for
+    good.
+    """
+
+    sheet: str | None
+    name: str
+    until: str | None
+    precision: str
+    form: str
+    is_schedule: bool = False
+
+
+class Silence(Enum):
+    """The reasons why nobody can tell up to when the data of a table reach."""
+
+    NONE = "none"
+    """No column has dates of what the rows tell of."""
+    SCHEDULE = "schedule"
+    """The column reaches into the future, or did so once."""
+    UNCLEAR = "unclear"
+    """Nobody can tell the day from the month."""
+    SEVERAL = "several"
+    """Several columns may be meant."""
+
+
+# One file
+
+
+class TableReader:
+    """Reads the columns of one table. Add its rows, then ask for its :meth:`columns`.
+
+    :param sheet: its name, if it has one
+    :param most_rows: no fewer than it has
+    """
+
+    def __init__(
+        self, sheet: str | None, names: Sequence[str], most_rows: int, today: date
+    ) -> None:
+        self._sheet = sheet
+        self._width = len(names)
+        self._today = today
+        self._rows = 0
+        self._most_unread = _UNREAD * most_rows
+        if len(names) > MOST_COLUMNS:
+            names = ()
+        self._parts = parts_of_date(tuple(names))
+        joined = [" ".join(names[place] for place in self._parts)] if self._parts else []
+        is_of_works = lists_works(names)
+        self._columns = {
+            place: _Column(name, today)
+            for place, name in enumerate((*names, *joined))
+            if role_of(name) is not Role.OTHER and not (is_of_works and names_year(name))
+        }
+
+    def add(self, rows: Sequence[Sequence[str]]) -> int:
+        """Take the next rows, and return their number."""
+        self._rows += len(rows)
+        width, parts = self._width, self._parts
+        if any(len(row) != width for row in rows):
+            rows = [[*row[:width], *[""] * (width - len(row))] for row in rows]
+        for place, column in list(self._columns.items()):
+            if place < width:
+                column.add(Counter(row[place] for row in rows))
+            else:
+                column.add(Counter(_joined([row[part].strip() for part in parts]) for row in rows))
+            if column.unread > self._most_unread:
+                del self._columns[place]
+        return len(rows)
+
+    def columns(self) -> Iterator[DateColumn]:
+        """Yield the columns that have dates."""
+        for column in self._columns.values():
+            found = column.found(self._rows)
+            if found is not None:
+                yield found._replace(sheet=self._sheet)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """Return a year, a month and perhaps a day as one value."""
+    return "-".join(part.zfill(2) for part in parts)
+
+
+_BLANK = frozenset(
+    ("", *["-", "--", ".", "..", ":", "?", "n/a", "na", "nan", "nd", "nat", "null", "none"])
+)
+
+
+class _Column:
+    """The values of a column, counted by the forms that read them."""
+
+    def __init__(self, name: str, today: date) -> None:
+        self.name = name
+        self.unread = 0
+        self._filled = 0
+        self._today = today
+        self._has_digits = names_period(name)
+        self._days: dict[Form, Counter[date]] = defaultdict(Counter)
+
+    def add(self, values: Counter[str]) -> None:
+        for value, count in values.items():
+            text = value.strip()
+            if text.lower() in _BLANK:
+                continue
+            self._filled += count
+            is_read = False
+            if len(text) <= _LONGEST:
+                for form, day in _readings(text, self._today.year, digits=self._has_digits):
+                    self._days[form][day] += count
+                    is_read = True
+            if not is_read:
+                self.unread += count
+
+    def found(self, rows: int) -> DateColumn | None:
+        """Return the column if it has dates; it needs some values, and dates in half of its rows."""
+        if self._filled < _LEAST_VALUES or 2 * self._filled < rows:
+            return None
+        counts = {form: days.total() for form, days in self._days.items()}
+        most = max(counts.values(), default=0)
+        if most < (1 - _UNREAD) * self._filled:
+            return None
+        form = self._chosen([form for form, count in counts.items() if count == most])
+        if form is Form.UNCLEAR:
+            return DateColumn(None, self.name, None, Precision.DAY.value, form.value)
+        days = self._days[form]
+        tomorrow = self._today + timedelta(days=1)
+        ahead = sum(count for day, count in days.items() if day > tomorrow)
+        past = [day for day in days if day <= tomorrow]
+        if not past or max(past).year < _EARLIEST_YEAR:
+            return DateColumn(None, self.name, None, "", form.value, True) if ahead else None
+        precision = _precision(form, past)
+        until = min(_end(max(past), precision), self._today).isoformat()
+        is_schedule = ahead > _MISTAKES * most
+        return DateColumn(None, self.name, until, precision.value, form.value, is_schedule)
+
+    def _chosen(self, best: Sequence[Form]) -> Form:
+        """Return one of the forms that read equally many values."""
+        if Form.SEASON in best:
+            # 2011-12 alone may be a month.
+            return (
+                Form.SEASON if len(best) == 1 or len(self._days[Form.SEASON]) > 1 else Form.UNCLEAR
+            )
+        if Form.DAY_FIRST in best and Form.MONTH_FIRST in best:
+            regular = [form for form in best if _are_firsts_of_months(self._days[form])]
+            return regular[0] if len(regular) == 1 else Form.UNCLEAR
+        return best[0]
+
+
+def _are_firsts_of_months(days: Iterable[date]) -> bool:
+    """Decide whether days are the first of many months, in several years."""
+    return (
+        {day.day for day in days} == {1}
+        and len({day.month for day in days}) > 3
+        and len({day.year for day in days}) > 1
+    )
+
+
+_CLOCK = r"(?:[T ] ?\d{1,2}[:.]\d\d[0-9:.,]{0,16} ?(?:[AaPp]\.?[Mm]\.?|Z|UTC|GMT)?(?: ?[+-]\d\d:?\d\d)?)?"
+_WORD = r"([^\W\d_]{3,12})"
+_YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d\d?)(?:\2(\d\d?){_CLOCK})?")
+_YEAR_LAST = re.compile(rf"(\d\d?)([-/.])(\d\d?)\2(\d{{4}}|\d\d){_CLOCK}")
+_PART_OF_YEAR = re.compile(r"(\d{4})[- ]?(KW|[QTKMWU])[- ]?(\d\d?)(?:-?[1-7])?")
+_QUARTER_FIRST = re.compile(r"([QT])([1-4])[-/ ]?(\d{4})")
+_DAY_MONTH = re.compile(
+    rf"(?:[^\W\d_]{{2,10}}\.?,? )?(\d\d?)\.?[-/ ]?{_WORD}\.?,?[-/ ]?(\d{{4}}|\d\d){_CLOCK}"
+)
+_MONTH_DAY = re.compile(rf"(?:[^\W\d_]{{2,10}},? )?{_WORD}\.? (\d\d?),? (\d{{4}}){_CLOCK}")
+_MONTH_YEAR = re.compile(rf"{_WORD}\.?,?[-/ ]?(\d{{4}})")
+_YEAR_MONTH = re.compile(rf"(\d{{4}})[-/ ]?{_WORD}")
+_DIGITS = re.compile(r"(\d{4})(?:(\d\d)(\d\d)?|\.\d{1,20})?")
+
+Reading = tuple[Form, date]
+
+
+def _readings(text: str, year: int, *, digits: bool) -> Iterator[Reading]:
+    """Yield each form that reads a value, with the first day of the period that the value names.
+
+    :param year: this year
+    :param digits: whether bare digits may be a date
+    """
+    try:
+        if text[:4].isdecimal() and text.isascii():
+            yield from _of_year_first(text, year, digits=digits)
+        elif match := _YEAR_LAST.fullmatch(text):
+            yield from _of_year_last(match, year)
+        elif match := _QUARTER_FIRST.fullmatch(text):
+            yield Form.QUARTER, date(int(match[3]), 3 * int(match[2]) - 2, 1)
+        elif match := _DAY_MONTH.fullmatch(text):
+            yield Form.IN_WORDS, date(_century(match[3], year), _month(match[2]), int(match[1]))
+        elif match := _MONTH_DAY.fullmatch(text):
+            yield Form.IN_WORDS, date(int(match[3]), _month(match[1]), int(match[2]))
+        elif match := _MONTH_YEAR.fullmatch(text):
+            yield Form.MONTH, date(int(match[2]), _month(match[1]), 1)
+    except ValueError:
+        # There is no such day.
+        return
+
+
+def _of_year_first(text: str, this_year: int, *, digits: bool) -> Iterator[Reading]:
+    match = _YEAR_FIRST.fullmatch(text)
+    if match and (match[4] or match[2] != "."):
+        year, second, day = int(match[1]), int(match[3]), match[4]
+        if day is not None:
+            yield Form.ISO, date(year, second, int(day))
+        elif len(text) == 7:
+            if second == (year + 1) % 100:
+                yield Form.SEASON, date(year + 1, 1, 1)
+            yield Form.MONTH, date(year, second, 1)
+    elif match := _PART_OF_YEAR.fullmatch(text):
+        year, part, number = int(match[1]), match[2], int(match[3])
+        if part == "M":
+            yield Form.MONTH, date(year, number, 1)
+        elif part in ("Q", "T", "K"):
+            yield Form.QUARTER, date(year, 3 * number - 2, 1)
+        else:
+            yield Form.WEEK, date.fromisocalendar(year, number, 1)
+    elif digits and (match := _DIGITS.fullmatch(text)):
+        found, month, day = int(match[1]), match[2], match[3]
+        if not _FIRST_YEAR <= found <= this_year + _YEARS_PLANNED:
+            # A clock time, or a number.
+            return
+        form = Form.YEAR if month is None else Form.MONTH if day is None else Form.DIGITS
+        yield form, date(found, int(month or 1), int(day or 1))
+    elif match := _YEAR_MONTH.fullmatch(text):
+        yield Form.MONTH, date(int(match[1]), _month(match[2]), 1)
+
+
+def _of_year_last(match: re.Match[str], this_year: int) -> Iterator[Reading]:
+    first, sign, second, year = match.groups()
+    orders = [(Form.DAY_FIRST, first, second)]
+    if sign != ".":
+        orders.append((Form.MONTH_FIRST, second, first))
+    for form, day, month in orders:
+        if int(month) <= 12:
+            yield form, date(_century(year, this_year), int(month), int(day))
+
+
+def _century(digits: str, this_year: int) -> int:
+    """Return a year of four or two digits."""
+    year = int(digits)
+    if len(digits) == 4:
+        return year
+    return year + (2000 if year <= this_year % 100 + _YEARS_AHEAD else 1900)
+
+
+def _month(word: str) -> int:
+    """Return the number of a month.
+
+    :raises ValueError: there is no such month
+    """
+    number = MONTHS.get("".join(words_of(word)))
+    if number is None:
+        raise ValueError
+    return number
+
+
+_PRECISIONS = {
+    **{Form.YEAR: Precision.YEAR, Form.SEASON: Precision.YEAR, Form.MONTH: Precision.MONTH},
+    **{Form.QUARTER: Precision.QUARTER, Form.WEEK: Precision.WEEK},
+}
+
+
+def _precision(form: Form, days: Sequence[date]) -> Precision:
+    """Return the precision of dates: the first of each month stands for the month, and so on."""
+    if form in _PRECISIONS:
+        return _PRECISIONS[form]
+    if len(days) < _LEAST_VALUES or any(day.day != 1 for day in days):
+        return Precision.DAY
+    months = {day.month for day in days}
+    if months == {1}:
+        return Precision.YEAR
+    return Precision.QUARTER if months == {1, 4, 7, 10} else Precision.MONTH
+
+
+_MONTHS_OF = {Precision.MONTH: 1, Precision.QUARTER: 3, Precision.YEAR: 12}
+
+
+def _end(day: date, precision: Precision) -> date:
+    """Return the last day of the period that begins on a day."""
+    if precision is Precision.DAY:
+        return day
+    if precision is Precision.WEEK:
+        return day + timedelta(days=6)
+    years, months = divmod(day.month - 1 + _MONTHS_OF[precision], 12)
+    return date(day.year + years, months + 1, 1) - timedelta(days=1)
+
+
+# What it means
+
+
+def merged(
+    before: Sequence[DateColumn], found: Sequence[DateColumn], names: Iterable[str] | None
+) -> tuple[DateColumn, ...]:
+    """Return what to store of new content: a column that was a schedule stays one as long as its name is there.
+
+    :param names: of all columns; None if they are not known
+    """
+    schedules = {column[:2]: column for column in before if column.is_schedule}
+    there = None if names is None else set(names)
+    columns = [
+        column._replace(is_schedule=column.is_schedule or column[:2] in schedules)
+        for column in found[:MOST_KEPT]
+    ]
+    absent = schedules.keys() - {column[:2] for column in columns}
+    kept = [column for key, column in schedules.items() if key in absent]
+    still = (column for column in kept if there is None or column.name in there)
+    return (*columns, *(column._replace(until=None) for column in still))
+
+
+def newest(columns: Sequence[DateColumn]) -> DateColumn | Silence:
+    """Return the column that says up to when the data reach, or why none does."""
+    observed = [column for column in columns if role_of(column.name) is Role.OBSERVED]
+    if not observed:
+        observed = list(columns)
+    if any(column.form == Form.UNCLEAR.value for column in observed):
+        return Silence.UNCLEAR
+    schedules = {words_of(column.name) for column in observed if column.is_schedule}
+    open_ = [
+        column
+        for column in observed
+        if column.until is not None
+        and not column.is_schedule
+        # The beginning of a period whose end is planned.
+        and not any(words_of(column.name) in beginnings_of(" ".join(end)) for end in schedules)
+    ]
+    if not open_:
+        return Silence.SCHEDULE if observed else Silence.NONE
+    return _one_of(open_) or Silence.SEVERAL
+
+
+_ORDER = [precision.value for precision in Precision]
+
+
+def _one_of(columns: Sequence[DateColumn]) -> DateColumn | None:
+    """Return the column that is meant; None if several may be."""
+    beginnings = set().union(*(beginnings_of(column.name) for column in columns))
+    columns = [column for column in columns if words_of(column.name) not in beginnings]
+    columns = [
+        column
+        for column in columns
+        if not any(_is_finer(other, column) for other in columns if other is not column)
+    ]
+    named = [column for column in columns if names_moment(column.name)]
+    finest = min((_ORDER.index(column.precision) for column in named), default=0)
+    exact = [column for column in named if _ORDER.index(column.precision) == finest]
+    if exact or not _agree(columns):
+        columns = exact
+    if not columns or not _agree(columns):
+        return None
+    return max(columns, key=lambda column: (column.until or "", column.name, column.sheet or ""))
+
+
+def _agree(columns: Sequence[DateColumn]) -> bool:
+    days = [_day(column) for column in columns]
+    return max(days) - min(days) <= _CLOSE
+
+
+def _is_finer(one: DateColumn, other: DateColumn) -> bool:
+    """Decide whether the newest date of one column lies in the coarser period of the other's."""
+    if _ORDER.index(one.precision) >= _ORDER.index(other.precision):
+        return False
+    precision = Precision(other.precision)
+    start = _day(other).replace(day=1)
+    if precision is Precision.YEAR:
+        start = start.replace(month=1)
+    elif precision is Precision.QUARTER:
+        start = start.replace(month=(start.month - 1) // 3 * 3 + 1)
+    elif precision is Precision.WEEK:
+        start = _day(other) - timedelta(days=6)
+    return start <= _day(one) <= _day(other)
+
+
+def _day(column: DateColumn) -> date:
+    return date.fromisoformat(column.until or "")
+
+
+def text_of(value: Any) -> str:
+    """Return a cell of a workbook or of JSON as text, as it would stand in delimited text."""
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)[: _LONGEST + 1]
+
+
+def periods_of_json_stat(document: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the times among the dimensions of a JSON-stat dataset: their names, and the codes of periods."""
+    dataset = document.get("dataset", document)
+    match dataset:
+        case {"role": {"time": [*times]}, "dimension": {**dimensions}}:
+            pass
+        case {"dimension": {"role": {"time": [*times]}, **dimensions}}:
+            pass
+        case _:
+            return
+    for name in times:
+        match dimensions.get(name) if isinstance(name, str) else None:
+            case {"category": {"index": [*codes]}} | {"category": {"index": {**codes}}}:
+                yield name, list(map(str, codes))
