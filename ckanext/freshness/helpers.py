@@ -188,7 +188,8 @@ def freshness_sorting(
     """
     if not sorting or not settings.is_judged(package_type):
         return sorting
-    return [*sorting, (tk._("Last data update"), f"{NAMES.last_modified_date} desc")]
+    newest = (tk._("Newest data"), f"{NAMES.data_until_date} desc")
+    return [*sorting, newest, (tk._("Last data update"), f"{NAMES.last_modified_date} desc")]
 
 
 def freshness_is_judged(package_type: str | None) -> bool:
@@ -472,6 +473,7 @@ _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "job counts": lambda counts: ", ".join(harvests.job_counts(counts)),
     "not harvested": harvests.kind,
     "observed": labels.observed,
+    "period": labels.period,
     "problem": labels.link_problem,
     "record": _record_reason,
 }

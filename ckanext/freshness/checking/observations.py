@@ -456,6 +456,32 @@ def _day(column: DateColumn) -> date:
     return date.fromisoformat(column.until or "")
 
 
+def period_text(column: DateColumn) -> str:
+    """Return the newest period of a column that is known to have one.
+
+    :returns: ``2026``, ``2026-Q3``, ``2026-08``, ``2026-W35`` or ``2026-08-31``
+    """
+    day = _day(column)
+    if column.precision == Precision.WEEK.value:
+        year, week, _ = day.isocalendar()
+        return f"{year}-W{week:02}"
+    if column.precision == Precision.QUARTER.value:
+        return f"{day.year}-Q{(day.month + 2) // 3}"
+    length = {Precision.YEAR.value: 4, Precision.MONTH.value: 7}
+    return day.isoformat()[: length.get(column.precision)]
+
+
+def period_of(text: str) -> tuple[date, Precision] | None:
+    """Return the last day and the precision of a period as :func:`period_text` writes it, or None."""
+    try:
+        # A month may be read as a season, too, but first.
+        *_, (form, day) = _of_year_first(text, date.max.year, digits=True)
+        precision = _PRECISIONS.get(form, Precision.DAY)
+        return _end(day, precision), precision
+    except ValueError:
+        return None
+
+
 def text_of(value: Any) -> str:
     """Return a cell of a workbook or of JSON as text, as it would stand in delimited text."""
     if value is None or isinstance(value, bool):

@@ -55,7 +55,8 @@ class FieldNames(NamedTuple):
     """The names of our extras and Solr fields; the facets are the group, the status and the source.
 
     :ivar due_date: Solr's date field with the value of ``due``; likewise the two that follow it, and
-        ``last_modified_date``
+        ``last_modified_date``; ``data_until_date`` is the last day of the period in ``data_until``, today
+        at the latest
     :ivar group: Solr's field for the group of the status
     :ivar source: Solr's field that is ``absent`` for a dataset that its harvest source no longer has
     """
@@ -69,17 +70,19 @@ class FieldNames(NamedTuple):
     delinquent: str
     undetermined: str
     absent_since: str
+    data_until: str
     due_date: str
     overdue_date: str
     delinquent_date: str
     last_modified_date: str
+    data_until_date: str
     group: str
     source: str
 
     @property
     def extras(self) -> tuple[str, ...]:
         """The keys of our extras, in alphabetical order."""
-        return tuple(sorted(self[:9]))
+        return tuple(sorted(self[:10]))
 
 
 NAMES = FieldNames("freshness", *(f"freshness_{name}" for name in FieldNames._fields[1:]))

@@ -16,6 +16,7 @@ from ..aging import frequency
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import status_at
 from ..checking.decisions import KnownContent
+from ..checking.observations import Silence, period_text
 from ..checking.stored_values import read
 from ..ckan_adapter.core import REVIEW_KEY, is_member, may, model, same_user
 from ..ckan_adapter.packages import lock_packages
@@ -51,7 +52,11 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         three updates are known: ``days`` (the median), ``lowest_days``, ``highest_days``, ``at_least`` (they
         may change more often), ``changes`` (their number), ``basis`` (``files``, or dates in the ``record``),
         ``suggested_days``; ``boundaries`` (``due``, ``overdue``, ``delinquent``); ``undetermined``;
-        ``absent_since``: since when its harvest source has been without it; ``pieces``: all evidence, the
+        ``absent_since``: since when its harvest source has been without it; ``data_until``: up to when the
+        data reach by the dates in them, ``period`` (``2026-08-31``, ``2026-08``, ``2026-W35``, ``2026-Q3`` or
+        ``2026``), ``until`` (its last day), ``column``, ``sheet``, ``resource_id`` and ``resource_name``, or a
+        null ``period`` and the ``reason`` (``none``, ``schedule``, ``unclear``: day or month first,
+        ``several`` columns); ``pieces``: all evidence, the
         newest first (``resource_id``, ``resource_name``, ``evidence``, ``date``, ``claimed``: the original
         date if it was in the future); ``stated_date`` (``value``, ``since``, ``stands_still``);
         ``confirmation`` (``date``, ``author``, only for members of the organization, ``is_own``);
@@ -220,6 +225,7 @@ def _shown(
         else {name: utc_text(getattr(bounds, name)) for name in ("due", "overdue", "delinquent")},
         "undetermined": row.undetermined,
         "absent_since": utc_text(dataset.absent_since),
+        "data_until": _data_until(dataset),
         "pieces": [_piece(piece, names) for piece in sorted(judged.pieces, key=_newest_first)],
         "stated_date": _stated(row),
         "confirmation": _confirmation(package.id, reader, knows_people=knows_people),
@@ -229,6 +235,21 @@ def _shown(
         "links": links.of_dataset(package.id, now),
         "may_confirm": is_active and may("freshness_confirm", context, id=package.id),
         "may_check": is_active and may("freshness_check", context, id=package.id),
+    }
+
+
+def _data_until(dataset: DatasetSnapshot) -> dict[str, Any]:
+    found = judgement.data_reached(dataset)
+    if isinstance(found, Silence):
+        return {"period": None, "reason": found.value}
+    resource, column = found
+    return {
+        "period": period_text(column),
+        "until": column.until,
+        "column": column.name,
+        "sheet": column.sheet,
+        "resource_id": resource.id,
+        "resource_name": resource.name or display_url(resource.url),
     }
 
 

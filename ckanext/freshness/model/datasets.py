@@ -108,6 +108,10 @@ class DatasetFreshness(tk.BaseModel):
         DateTime,
         doc="since when its harvest source has been without it; empty if the source has it",
     )
+    data_until = Column(
+        UnicodeText,
+        doc="period up to which the data reach, by their own dates: 2026-08; empty if none is known",
+    )
     ignored = Column(
         JSONB,
         doc=(

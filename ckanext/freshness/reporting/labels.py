@@ -14,7 +14,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 from babel import Locale
-from babel.dates import format_datetime, format_skeleton, format_timedelta
+from babel.dates import format_date, format_datetime, format_skeleton, format_timedelta
 from babel.numbers import format_decimal, format_percent
 from babel.units import format_unit
 from dateutil.parser import isoparse
@@ -25,6 +25,7 @@ from ..aging.evidence import Evidence
 from ..aging.status import GROUPS, Status
 from ..checking.checkers import link_problems
 from ..checking.decisions import Outcome
+from ..checking.observations import Precision, period_of
 from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import NAMES
 from ..dates import aware, parse_date, utc_now
@@ -476,6 +477,8 @@ def our_facts(package: Mapping[str, Any]) -> dict[str, str]:
         tk._("Update expected by"): parse_date(values.get(NAMES.due)),
     }
     found = {label: in_words(date, "year") for label, date in dates.items() if date is not None}
+    if NAMES.data_until in values:
+        found[tk._("Data up to")] = period(values[NAMES.data_until])
     days = values.get(NAMES.frequency, "")
     if days.removeprefix("-").isdigit():
         found[tk._("Update frequency")] = frequency_label(int(days))
@@ -549,6 +552,21 @@ def in_words(moment: datetime | date | str, style: str) -> str:
     except (OverflowError, ValueError):
         # Some zones leave the range of Python's dates in the first and the last year.
         return str(moment)
+
+
+def period(text: str) -> str:
+    """Return a period of data as its last day or as a whole: "31 August 2026", "August 2026", "2026"."""
+    found = period_of(text)
+    if found is None:
+        return text
+    day, precision = found
+    locale, _zone = reader()
+    if precision not in _PERIODS:
+        return format_date(day, "long", locale=locale)
+    return format_skeleton(_PERIODS[precision], day, locale=locale)
+
+
+_PERIODS = {Precision.MONTH: "yMMMM", Precision.QUARTER: "yQQQ", Precision.YEAR: "y"}
 
 
 def locale_of(language: str) -> Locale:

@@ -54,7 +54,7 @@ def write(
         if pieces := _evidence(result):
             found[package_id] += pieces
             concerned.add(package_id)
-        if row.doubt_changed:
+        if row.doubt_changed or result.memory.dates != result.resource.memory.dates:
             concerned.add(package_id)
         elif traits.undetermined is not None:
             undetermined.add(package_id)

@@ -22,6 +22,7 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..aging.status import GROUPS
+from ..checking.observations import period_of
 from ..ckan_adapter.core import (
     NAMES,
     REVIEW_KEY,
@@ -40,7 +41,7 @@ from ..ckan_adapter.packages import (
     unindex_package,
 )
 from ..ckan_adapter.services import in_words, solr_answers
-from ..dates import parse_date
+from ..dates import parse_date, utc_now
 from ..model import Unindexed
 from .our_fields import site_values
 
@@ -84,6 +85,8 @@ def _our_fields(extras: Mapping[str, str]) -> dict[str, Any]:
         NAMES.delinquent_date: extras.get(NAMES.delinquent),
         NAMES.last_modified_date: extras.get(NAMES.last_modified),
     }
+    if period := period_of(extras.get(NAMES.data_until, "")):
+        found[NAMES.data_until_date] = f"{min(period[0], utc_now().date())}T00:00:00Z"
     status = extras.get(NAMES.status)
     if status in _GROUP_OF:
         found |= {NAMES.status: status, NAMES.group: _GROUP_OF[status]}

@@ -15,6 +15,8 @@ from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence, newest, observe, remember, script_date
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..aging.vocabularies import Vocabulary
+from ..checking.observations import DateColumn, Silence, period_text
+from ..checking.observations import newest as newest_column
 from ..ckan_adapter.core import NAMES, REVIEW_KEY
 from ..dates import EARLIEST, stated_date, utc_text, utc_to_second
 from ..web.urls import host_of
@@ -83,6 +85,7 @@ class FreshnessRow:
     judge_anew: bool = False
     confirmed_at: datetime | None = None
     absent_since: datetime | None = None
+    data_until: str | None = None
 
     def extras(self) -> dict[str, str]:
         """Return the dataset's extras.
@@ -93,6 +96,7 @@ class FreshnessRow:
         values = {
             NAMES.status: self.status,
             NAMES.absent_since: utc_text(self.absent_since),
+            NAMES.data_until: self.data_until,
             NAMES.delinquent: utc_text(self.delinquent),
             NAMES.due: utc_text(self.due),
             NAMES.evidence: self.evidence,
@@ -162,6 +166,7 @@ def row_of(
 ) -> FreshnessRow:
     """Return the row that a judgement gives a dataset."""
     frequency, assessment = judgement.frequency, judgement.assessment
+    reached = data_reached(dataset)
     bounds, change = assessment.boundaries, judgement.change
     stated = (dataset.extras.get(STATED_KEY) or "").strip()[:_MAX_STATED] or None
     before = dataset.row
@@ -185,7 +190,18 @@ def row_of(
         stated_since=since if stated else None,
         confirmed_at=utc_to_second(judgement.confirmed_at),
         absent_since=utc_to_second(dataset.absent_since),
+        data_until=None if isinstance(reached, Silence) else period_text(reached[1]),
     )
+
+
+def data_reached(dataset: DatasetSnapshot) -> tuple[ResourceSnapshot, DateColumn] | Silence:
+    """Return the resource and the column that say up to when a dataset's data reach, or why none does."""
+    found = [(resource, newest_column(resource.dates)) for resource in dataset.resources]
+    answers = [(resource, one) for resource, one in found if isinstance(one, DateColumn)]
+    if answers:
+        return max(answers, key=lambda answer: answer[1].until or "")
+    reasons = {one for _, one in found if isinstance(one, Silence)}
+    return next((one for one in reversed(Silence) if one in reasons), Silence.NONE)
 
 
 def current(dataset: DatasetSnapshot, now: datetime, rules: SiteRules) -> tuple[Any, Judgement]:

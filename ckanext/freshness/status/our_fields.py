@@ -18,6 +18,7 @@ from .. import settings
 from ..aging.evidence import Evidence
 from ..aging.status import Status
 from ..checking import fields
+from ..checking.observations import period_of
 from ..ckan_adapter.core import NAMES, declared_fields, model, our_extras
 from ..ckan_adapter.packages import (
     lock_packages,
@@ -100,6 +101,8 @@ def _is_valid(key: str, value: str) -> bool:
         return value in UNDETERMINED
     if key == NAMES.frequency:
         return re.fullmatch(r"-?\d{1,9}", value) is not None
+    if key == NAMES.data_until:
+        return period_of(value) is not None
     return _MOMENT.fullmatch(value) is not None
 
 

@@ -19,6 +19,7 @@ from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Boundaries
 from ..checking import fields
 from ..checking.decisions import outcomes_that
+from ..checking.observations import DateColumn
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
@@ -53,6 +54,8 @@ class ResourceSnapshot:
     """The host of its URL, as the checker has stored it; None if the checker knows another URL or none."""
     undetermined: str | None
     """Why its changes cannot be determined, by the last check of its URL: ``api``, ``page``, ``blocked``."""
+    dates: Sequence[DateColumn]
+    """The columns of dates of its file, by the last check of its URL."""
     fields: tuple[Any, ...]
     """Its own fields, with the checker's values: the arguments of :func:`..checking.fields.stored`."""
     wrote: str | None
@@ -160,6 +163,7 @@ def _resource(row: Any) -> ResourceSnapshot:
         is_news_at_url=bool(row.is_news),
         host=row.host if row.checked_url == url else None,
         undetermined=row.undetermined if is_at_url else None,
+        dates=[DateColumn(*one) for one in (row.dates if is_at_url else None) or ()],
         fields=(row.last_modified, row.size, row.mimetype, row.hash),
         wrote=row.wrote if is_at_url else None,
     )
@@ -187,6 +191,7 @@ SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url
     r.last_modified = CAST({fields.OURS.format("last_modified")} AS timestamp) AS date_is_ours,
     r.hash = {fields.OURS.format("hash")} AS hash_is_ours, r.extras,
     CAST(nullif(c.wrote, '{{}}') AS text) AS wrote, c.url AS checked_url, c.host, c.undetermined,
+    c.known -> 'dates' AS dates,
     c.succeeded_at >= m.url_changed_at AND c.failures = 0 AND c.found IS NULL AS is_found,
     c.attempts -> 0 ->> 'outcome' NOT IN ({_NO_NEWS}) AS is_news,
     m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash, m.hash_writer, m.url_changed_at

@@ -155,6 +155,45 @@ def test_a_file_that_comes_as_another_kind_is_an_update() -> None:
     assert found == nights
 
 
+def test_a_file_that_is_written_anew_says_up_to_when_its_data_reach(app: Any) -> None:
+    with FileServer() as server:
+        dataset, other = (
+            factories.Dataset(
+                resources=[{"url": f"{server.url}/{name}", "format": "CSV"}],
+                extras=[{"key": "frequency", "value": "7"}],
+            )
+            for name in ("data", "older")
+        )
+
+        def night(number: int, *days: str) -> dict[str, Any]:
+            rows = "".join(f"{day},{number}\n" for day in days)
+            server.files["/data"] = Answer(200, f"date,v\n{rows}".encode())
+            server.files["/older"] = Answer(200, b"year,v\n" + b"2019,1\n" * 3)
+            run(number * 30 * DAY)
+            shown = helpers.call_action("freshness_show", id=dataset["id"])
+            return {**shown["data_until"], "status": stored(dataset)["freshness"]}
+
+        march = ("2020-03-01", "2020-03-31", "2020-02-01")
+        assert night(1, *march)["period"] == "2020-03-31"
+        found = night(2, *march)
+        assert found["status"] == "fresh"
+        assert (found["until"], found["column"]) == ("2020-03-31", "date")
+        assert stored(dataset)["freshness_data_until"] == "2020-03-31"
+        assert stored(other)["freshness_data_until"] == "2019"
+        for path, words in {
+            f"/dataset/{dataset['name']}/freshness": "Data up to 31 March 2020.",
+            f"/dataset/{dataset['name']}": "31 March 2020",
+            f"/dataset/{other['name']}/freshness": "Data up to 2019.",
+        }.items():
+            assert words in app.get(path, status=200).body
+        newest = helpers.call_action("package_search", sort="freshness_data_until_date desc")
+        assert [one["id"] for one in newest["results"]] == [dataset["id"], other["id"]]
+        # A plan stays one when its time has come.
+        assert night(3, *march, "2999-01-01")["reason"] == "schedule"
+        assert night(4, *march)["reason"] == "schedule"
+        assert "freshness_data_until" not in stored(dataset)
+
+
 @pytest.mark.parametrize(
     ("policy", "outcomes", "status", "undetermined"),
     [
