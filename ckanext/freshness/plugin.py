@@ -12,7 +12,7 @@ import yaml
 
 from . import settings, views
 from .ckan_adapter import database, services
-from .ckan_adapter.core import DefaultTranslation, forget_validators
+from .ckan_adapter.core import DefaultTranslation, forget_schemas, forget_validators
 from .dates import utc_now
 from .logic import (
     dataset_actions,
@@ -74,6 +74,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         # Fail at the start and not at each edit: this reads ckan.site_url, which needs a host.
         settings.checks()
         database.forget_tables()
+        forget_schemas()
         if p.plugin_loaded("harvest"):
             # Imported only where ckanext-harvest is installed.
             from . import harvesters

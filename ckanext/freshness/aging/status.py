@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import lru_cache
 from itertools import pairwise
 
 from ..dates import shifted
@@ -107,6 +108,7 @@ class Thresholds:
                 )
 
     @classmethod
+    @lru_cache(maxsize=1)
     def parse(cls, text: str) -> Thresholds:
         """Parse a table of the site's configuration: ``7:7,14,21 30:30,44,60``.
 

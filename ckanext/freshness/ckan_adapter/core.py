@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import cache
 from typing import Any, NamedTuple
 
 import ckan.plugins.toolkit as tk
@@ -62,15 +63,15 @@ class FieldNames(NamedTuple):
     """
 
     status: str
-    last_modified: str
-    evidence: str
-    frequency: str
-    due: str
-    overdue: str
-    delinquent: str
-    undetermined: str
     absent_since: str
     data_until: str
+    delinquent: str
+    due: str
+    evidence: str
+    frequency: str
+    last_modified: str
+    overdue: str
+    undetermined: str
     due_date: str
     overdue_date: str
     delinquent_date: str
@@ -82,7 +83,7 @@ class FieldNames(NamedTuple):
     @property
     def extras(self) -> tuple[str, ...]:
         """The keys of our extras, in alphabetical order."""
-        return tuple(sorted(self[:10]))
+        return self[:10]
 
 
 NAMES = FieldNames("freshness", *(f"freshness_{name}" for name in FieldNames._fields[1:]))
@@ -112,12 +113,22 @@ def forget_validators() -> None:
     clear_validators_cache()
 
 
+@cache
 def declared_fields(package_type: str) -> frozenset[str]:
-    """Return the fields that the form's plugin and ckanext-scheming declare for a package type."""
+    """Return the fields that the form's plugin and ckanext-scheming declare for a package type.
+
+    CKAN makes a schema anew at each call. The result is kept until the plugins are loaded again; see
+    :func:`forget_schemas`.
+    """
     fields = set(lookup_package_plugin(package_type).update_package_schema())
     if (schema := scheming_schema(package_type)) is not None:
         fields |= {field["field_name"] for field in schema["dataset_fields"]}
     return frozenset(fields)
+
+
+def forget_schemas() -> None:
+    """Forget the declared fields, because the plugins have just been loaded."""
+    declared_fields.cache_clear()
 
 
 def scheming_schema(package_type: str) -> Mapping[str, Any] | None:

@@ -458,20 +458,9 @@ def observed(seen: Mapping[str, Any]) -> str:
 # The facet, and the status on CKAN's own pages.
 
 
-def status_of(package: Mapping[str, Any]) -> str | None:
-    """Return the status in a dataset's extras; None if it has none, or a value that is no status."""
-    found = _our_values(package).get(NAMES.status)
-    return found if found in STATUSES else None
-
-
-def absent_since(package: Mapping[str, Any]) -> datetime | None:
-    """Return since when a dataset's harvest source has been without it; None if the source has it."""
-    return parse_date(_our_values(package).get(NAMES.absent_since))
-
-
 def our_facts(package: Mapping[str, Any]) -> dict[str, str]:
     """Return what a dataset's extras say of its data, by label."""
-    values = _our_values(package)
+    values = our_values(package)
     dates = {
         tk._("Data last changed"): parse_date(values.get(NAMES.last_modified)),
         tk._("Update expected by"): parse_date(values.get(NAMES.due)),
@@ -485,8 +474,11 @@ def our_facts(package: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _our_values(package: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return our extras, also as fields by which a schema shows them; none if they are the site's own."""
+def our_values(package: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return our extras, with a status among them, also as fields by which a schema shows them.
+
+    Empty if the dataset has no status, or if values under our names are the site's own.
+    """
     shown = {key: package[key] for key in NAMES.extras if isinstance(package.get(key), str)}
     values = shown | as_mapping(package.get("extras"))
     return values if look_ours(values) else {}

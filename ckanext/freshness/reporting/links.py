@@ -180,8 +180,7 @@ _CHECK = f"""SELECT k.tried_at, {FAILURES.format(row="k")}, k.failed_at, k.succe
 # first keeps the time from growing with the square of the number of resources. Another resource that is still
 # there keeps its history for itself. Other plugins check some links.
 _LINKS = f"""
-SELECT r.id, r.package_id, r.name, r.url, {IS_HERE} AS is_here, r.format, r.mimetype, c.*,
-    o.key, o.zip_key, o.verified_at, o.size AS copy_size, count(*) OVER () AS total
+SELECT {{columns}}
 FROM resource r
 LEFT JOIN LATERAL ({{elsewhere}}
     ({_CHECK} AND k.resource_id = r.id)
@@ -193,10 +192,14 @@ LEFT JOIN LATERAL ({{elsewhere}}
 ) c (tried_at, failures, failing_since, failed_at, succeeded_at, changed_at, undetermined, attempts, promised,
     found, dates_lie) ON true
 LEFT JOIN freshness_copy o ON o.resource_id = r.id AND o.key IS NOT NULL
-WHERE {{which}} AND r.state = 'active'
+WHERE {{which}} AND r.state = 'active'"""
+_ALL = f"""r.id, r.package_id, r.name, r.url, {IS_HERE} AS is_here, r.format, r.mimetype, c.*,
+    o.key, o.zip_key, o.verified_at, o.size AS copy_size, count(*) OVER () AS total"""
+_ORDER = """
 ORDER BY coalesce(c.failures, 0) DESC, c.undetermined IS NULL, r.position, r.id
 LIMIT :most"""
-
+_OF_FACTS = """r.id, r.package_id, c.tried_at, c.failures, c.failing_since, c.failed_at,
+    c.attempts -> 0 ->> 'outcome' AS outcome, o.key, o.zip_key, o.verified_at, o.size AS copy_size"""
 
 _ELSEWHERE = """(SELECT o.tried_at, o.failures, o.failing_since, o.failed_at, o.succeeded_at, o.changed_at,
         CAST(NULL AS text), o.attempts, CAST(NULL AS text), CAST(NULL AS text), CAST(NULL AS jsonb)
@@ -208,11 +211,14 @@ _OF_RESOURCES = "r.id = ANY(:ids)"
 
 def _rows(which: str, ids: Sequence[str | None], most: int | None = None) -> list[Any]:
     """Return the active resources of some datasets, or with some ids, with their checks and copies."""
+    values = {"ids": list(ids), "most": most, "site": settings.site_root()}
+    return list(model.Session.execute(sa.text(_links(_ALL, which) + _ORDER), values))
+
+
+def _links(columns: str, which: str) -> str:
     links = checked_elsewhere()
     elsewhere = "" if links is None else _ELSEWHERE.format(links=links)
-    values = {"ids": list(ids), "most": most, "site": settings.site_root()}
-    statement = _LINKS.format(which=which, elsewhere=elsewhere)
-    return list(model.Session.execute(sa.text(statement), values))
+    return _LINKS.format(columns=columns, elsewhere=elsewhere, which=which)
 
 
 # Copies: their URLs, which are never stored, their date and their size.
@@ -342,13 +348,15 @@ def show(packages: Sequence[dict[str, Any]], context: Mapping[str, Any] | None =
 @database.skip_without_tables
 def _add_facts(package_ids: Sequence[str | None], resources: Mapping[str, dict[str, Any]]) -> None:
     rule = settings.broken_rule()
-    for row in _rows(_OF_DATASETS, package_ids):
-        if row.id in resources and (row.tried_at is not None or row.key is not None):
-            newest: Mapping[str, Any] = next(iter(row.attempts or []), {})
+    statement = _links(
+        _OF_FACTS, f"{_OF_DATASETS} AND (c.tried_at IS NOT NULL OR o.key IS NOT NULL)"
+    )
+    for row in model.Session.execute(sa.text(statement), {"ids": list(package_ids)}):
+        if row.id in resources:
             is_broken_now = row.failures is not None and is_broken(row, rule)
             resources[row.id][KEY] = {
                 "checked_at": utc_text(row.tried_at),
-                "outcome": newest.get("outcome"),
+                "outcome": row.outcome,
                 "broken_since": utc_text(row.failing_since) if is_broken_now else None,
                 **_copy(row),
             }

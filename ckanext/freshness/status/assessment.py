@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -123,10 +122,8 @@ def assess_packages(
     tables: Tables = defaultdict(list)
     data: list[DataChange] = []
     assessed = []
-    # CKAN makes a schema anew each time.
-    keys_of = lru_cache(our_extras)
     for dataset in _take(package_ids, rules.aging.dataset_types):
-        if not keys_of(dataset.type) or (dataset.row is None and site_values(dataset.extras)):
+        if not our_extras(dataset.type) or (dataset.row is None and site_values(dataset.extras)):
             log.warning(
                 "Dataset %s has no status: it, or its schema, has fields of its own with names of "
                 "ckanext-freshness. See ckan freshness doctor",

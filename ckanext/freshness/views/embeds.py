@@ -19,6 +19,7 @@ from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 
 from .. import settings
+from ..ckan_adapter.core import NAMES
 from ..dates import EARLIEST, utc_now
 from ..reporting import changes, labels, visibility
 from ..reporting.tables import TableRequest
@@ -43,7 +44,7 @@ def dataset_badge(id: str) -> ResponseReturnValue:
         abort(404, tk._("Dataset not found"))
     if not settings.is_judged(package["type"]):
         abort(404, tk._("Dataset not found"))
-    state = labels.STATUSES[labels.status_of(package) or "unavailable"]
+    state = labels.STATUSES[labels.our_values(package).get(NAMES.status, "unavailable")]
     picture = svg(tk._("freshness"), tk._(state.label).lower(), state.colour)
     response = Response(picture, mimetype="image/svg+xml")
     keep(response, BADGE_MAX_AGE)
