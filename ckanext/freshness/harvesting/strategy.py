@@ -15,6 +15,7 @@ these have holes. The record's own URL decides, for every type of source:
 - It cannot tell (another host, a page for people, an error), or was not requested: the record is gone if two
   jobs at least 20 hours apart found it left out of lists that were all proved to be read whole
   (:mod:`.listings`). If its host asks for another try later (429, 503), the record is held after these hours.
+  It is held, too, if it left its list while a listed catalog was newly gone, and that catalog stays gone.
 
 A record that is listed but answers 401, 403, 404 or 410 is gone if two jobs at least 24 hours apart found the
 same: proxies answer 404 for a moment while a server starts again. 404 and 403 are not the same. A record that
@@ -474,7 +475,7 @@ def _decide_unlisted(
         is_sure = crawl.limits.delete_unlisted and not containers.without_list
         return AbsentRecord(known, True, reason, refusal, needs_approval=not is_sure)
     reason = HarvestMessage(MessageCode.UNLISTED)
-    is_doubtful = bool(containers.without_list) or (
+    is_doubtful = bool(containers.without_list or known.guid in containers.perhaps_moved) or (
         answer is ReadOutcome.UNAVAILABLE
         and crawl.now - (known.absent_since or crawl.now) >= LEFT_OUT_AFTER
         and not crawl.limits.delete_unlisted

@@ -64,7 +64,7 @@ class CatalogueCrawl:
         missing = self._missing(identities)
         answers = await self._ask_for(missing)
         self._doubt(missing, identities)
-        self._lists.prove(is_missing=bool(missing))
+        self._lists.prove(missing)
         self._hand_on(identities)
         for url, outcome in answers.items():
             self._sink(Sighting(SeenRecord(url, outcome)), self._containers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from rdflib import Graph
@@ -16,7 +17,7 @@ from ..rdf.reader import (
     mark_lists,
     understood,
 )
-from ..record import CurrentRecords
+from ..record import CurrentRecords, KnownRecord
 from ..source_client import UnreadableDocument
 from ..source_type import CrawlEnd
 from .catalogue import CatalogueOutline, outline_of_catalogue
@@ -138,12 +139,12 @@ class CatalogueLists:
     def _had_records(self, url: str) -> bool:
         return any(record.catalog_url in (url, None) or record.foreign for record in self.known)
 
-    def prove(self, *, is_missing: bool) -> None:
+    def prove(self, missing: Collection[KnownRecord]) -> None:
         """Mark the lists as unproved that do not prove that a record is absent.
 
-        :param is_missing: a current record is in no list.
+        :param missing: the current records that are in no list.
         """
-        memory = self.reader.memory
+        memory, is_missing = self.reader.memory, bool(missing)
         for url in sorted(self._elsewhere):
             if is_missing and memory.recall(url, _ELSEWHERE) is None:
                 words = 'it is listed, but its host may not be requested: add it to "allowed_hosts"'
@@ -163,4 +164,4 @@ class CatalogueLists:
             if url in self.facts:
                 self.facts[url].unusable += 1
         mark_lists(memory, self.end, self.facts, is_missing=is_missing)
-        self.gone.mark(self.end, self.known)
+        self.gone.mark(self.end, self.known, missing)

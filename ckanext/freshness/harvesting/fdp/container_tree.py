@@ -12,7 +12,7 @@ from ...web.urls import display_url, spelling
 from ..listings import ListFacts
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.reader import GoneLists, mark_lists, understood
-from ..record import Containers, ReadOutcome, Sink, spellings
+from ..record import Containers, KnownRecord, ReadOutcome, Sink, spellings
 from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd
 from .containers import ContainerList, ContainerReader, Place, is_catalog, list_key
@@ -180,18 +180,20 @@ class ContainerTree:
         containers, unknown = self._listing.containers_of(dataset), Place(None)
         return tuple(sorted({self._places.get(one, unknown).catalog or one for one in containers}))
 
-    def prove(self, there: Collection[str], *, is_missing: bool, is_unlisted: bool) -> None:
+    def prove(
+        self, there: Collection[str], missing: Collection[KnownRecord], *, is_missing: bool
+    ) -> None:
         """Mark the lists as unproved that do not prove that a record is absent, and report refused catalogs.
 
         :param there: listed records that were read, are current, or are drafts.
-        :param is_missing: a current record is in no list, and its own URL does not say that it is gone.
-        :param is_unlisted: a current record is in no list.
+        :param missing: the current records that are in no list.
+        :param is_missing: the own URL of one of them does not say that it is gone.
         """
         memory, known = self._reader.reader.memory, self._reader.known
         facts: dict[str, ListFacts] = {url: one.facts for url, one in self._lists.items()}
         self._listing.count(facts, there)
         mark_lists(memory, self._end, facts, is_missing=is_missing)
-        self._gone.mark(self._end, known)
+        self._gone.mark(self._end, known, missing)
         for url, one in sorted(self._lists.items()):
             listed = one.facts.listed
             if listed and not one.facts.there and url not in self._containers.unproved:
@@ -204,7 +206,7 @@ class ContainerTree:
         known_urls = {url for record in known for url in (record.url, record.catalog_url)}
         for url, failure in self._forbidden.items():
             # Without records of ours in it, a catalog that may not be read is a draft, which is no error.
-            if is_unlisted or url in known_urls:
+            if missing or url in known_urls:
                 self._end.errors.append(failure.message)
 
     def _take_failure(self, url: str, failure: UnreadableDocument) -> None:

@@ -67,8 +67,8 @@ class Crawl:
         answers = [records.answers.get(record.url) for record in missing]
         tree.prove(
             records.there | known,
+            missing,
             is_missing=any(answer is not ReadOutcome.GONE for answer in answers),
-            is_unlisted=bool(missing),
         )
         for record, answer in zip(missing, answers, strict=True):
             if answer is not None:

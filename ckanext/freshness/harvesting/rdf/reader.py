@@ -25,7 +25,7 @@ from ...web.exchange import Answer
 from ...web.urls import display_url, parse_url
 from ..listings import ListFacts, Page, PagedList, why_unproved
 from ..messages import HarvestMessage, MessageCode
-from ..record import CurrentRecords, ReadOutcome
+from ..record import CurrentRecords, KnownRecord, ReadOutcome
 from ..source_client import SourceClient, SourceReader, UnreadableDocument, unexpected
 from ..strategy import WITHDRAWN_AFTER
 from . import parsing as rdf
@@ -469,11 +469,14 @@ def mark_lists(
 class GoneLists:
     """Catalogs that the source lists and that answer 404 or 410, with since when.
 
-    After a day they prevent nothing any more, and editors decide about their records.
+    After a day they prevent nothing any more, and editors decide about their records, and about those that may
+    have moved there meanwhile.
     """
 
     KEY = "gone since"
     """The key in the source's memory: times by URL."""
+    MOVED = "missing while newly gone"
+    """The key in the source's memory: guids of records that are in no list since a catalog's first day."""
 
     def __init__(self, memory: SourceMemory, now: datetime) -> None:
         """
@@ -500,10 +503,19 @@ class GoneLists:
             self.urls.add(url)
         return url in self.urls
 
-    def mark(self, end: CrawlEnd, known: CurrentRecords) -> None:
-        """Let editors decide about the current records of these catalogs, and tell people of each."""
+    def mark(self, end: CrawlEnd, known: CurrentRecords, missing: Iterable[KnownRecord]) -> None:
+        """Let editors decide about the current records of these catalogs, and tell people of each.
+
+        :param missing: the current records that are in no list.
+        """
+        moved = {record.guid for record in missing}
+        if self._since.keys() <= self.urls:
+            moved &= {*(self._memory.recall(self.MOVED, self.MOVED) or ())}
         if end.has_answered and (self._since or self._before):
             self._memory.remember(self.KEY, self.KEY, self._since)
+            self._memory.remember(self.MOVED, self.MOVED, sorted(moved) if self._since else [])
+        if self.urls:
+            end.containers.perhaps_moved.update(moved)
         catalogs = {record.catalog_url or record.url for record in known}
         for url in sorted(self.urls):
             date = utc_words(datetime.fromisoformat(self._since[url]))

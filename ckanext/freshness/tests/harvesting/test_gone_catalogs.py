@@ -82,3 +82,33 @@ def test_a_catalog_that_answers_again_loses_nothing(server: Documents, harvest: 
     (error,) = harvest.run().errors
     assert error.startswith(f"{server.url}/b: It is no longer there") and harvest.hold() is None
     assert len(harvest.current()) == 14
+
+
+PAGE = Answer(200, b"<html><body>Search</body></html>", {"Content-Type": "text/html"})
+
+
+def test_a_record_that_may_have_moved_to_a_gone_catalog_is_held(
+    server: Documents, harvest: Harvest
+) -> None:
+    """Its own URL cannot tell. One that leaves its list later cannot have moved there: it is deleted."""
+    moved, later = (f"{server.url}/d/{number}" for number in range(2))
+    server.publish("/c", "<> dcat:catalog <a>, <b>, <new> .")
+    server.publish("/a", datasets(*MANY[1:]))
+    server.files["/d/0"] = server.files["/d/1"] = PAGE
+    harvest.run()
+    assert harvest.hold() is None
+    for _ in range(3):
+        harvest.wait_a_day()
+        job = harvest.run()
+        assert job.stats["deleted"] == 0
+    assert [one["url"] for one in harvest.hold()["held"]] == [moved]
+    server.publish("/a", datasets(*MANY[2:]))
+    for deleted in (0, 1):
+        assert harvest.run().stats["deleted"] == deleted
+        harvest.wait_a_day()
+    assert later not in harvest.datasets() and moved in harvest.datasets()
+    # The catalog answers, and has it.
+    server.publish("/new", datasets(0))
+    server.publish_dataset(0)
+    job = harvest.run()
+    assert job.errors == [] and harvest.hold() is None and len(harvest.current()) == 13
