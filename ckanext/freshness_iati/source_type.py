@@ -49,7 +49,7 @@ from ckanext.freshness.web.urls import parse_url
 SOURCE_TYPE = "iati_registry"
 
 MAPPING_VERSION = 1
-"""Raise it if mapping or layout make another package of the same record: every package is written again."""
+"""Raise it when the mapping makes another record of the same entry: all are then read again."""
 
 RETIRED_HOSTS = frozenset({"iatiregistry.org", "www.iatiregistry.org"})
 """Hosts of IATI's own CKAN, which was switched off in January 2026."""

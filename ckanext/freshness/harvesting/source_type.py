@@ -348,12 +348,20 @@ async def ask_left_out(
 
 
 def salt_of(config: SourceConfig, *more: object) -> str:
-    """Return a hash of the settings on which packages depend. If it changes, all records are read again.
+    """Return a hash of all on which packages depend besides their records, the same for all source types.
+
+    It covers the rules of the layout and the settings of site and source
+    (:class:`.packages.catalog_site.CatalogSite`). If it changes, all records are read again.
 
     :param more: what packages of the type depend on besides, such as the version of its mapping.
     """
-    settings = (*more, config.default_tags, config.default_groups, config.keep_fields)
-    return hashlib.sha256(repr(settings).encode()).hexdigest()
+    from .packages.catalog_site import PACKAGE_TYPES, catalog_site
+    from .packages.layout import LAYOUT_VERSION
+
+    sites = (catalog_site(config, package_type) for package_type in PACKAGE_TYPES)
+    # Titles of licences are in the language of whoever asks.
+    settings = ({**vars(site), "licenses": sorted({*site.licenses.values()})} for site in sites)
+    return hashlib.sha256(repr((LAYOUT_VERSION, *more, *settings)).encode()).hexdigest()
 
 
 def content_hash(salt: str, record: Record) -> str:

@@ -22,7 +22,7 @@ from ..record import Record
 from .api import dictionaries, id_of, pairs, text_of
 
 MAPPING_VERSION = 3
-"""Raise it if mapping or layout make another package of the same record: every package is written again."""
+"""Raise it when the mapping makes another record of the same dataset: all are then read again."""
 
 MOST_LEVELS = 50
 """How deep lists and dictionaries may be nested. Python copies and writes some 300 levels at most."""

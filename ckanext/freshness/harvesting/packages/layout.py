@@ -8,15 +8,19 @@ shortened or left out, with a warning. A single bad value never costs a dataset.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from ...dates import utc_moment
 from .. import legal_values
 from ..legal_values import EMPTY, is_in_one_language, texts
 from ..record import LaidOutRecord, Record
+from .catalog_site import CatalogSite
 from .licenses import distinct, license_id
 from .schema_fields import FieldValue, is_required
+
+LAYOUT_VERSION = 1
+"""Raise it when this module, or one that it uses, makes another package of the same record: the records of all
+source types are then imported again."""
 
 CORE_KEYS = frozenset(
     [
@@ -63,23 +67,6 @@ _ONLY_WHOLE = frozenset(
 """Fields that are left out if they are too long: a part of an address or of a geometry is none."""
 _PROSE = frozenset({"title", "notes", "name", "description"})
 """Fields whose text is never a link, whatever it begins with."""
-
-
-@dataclass(frozen=True)
-class CatalogSite:
-    """The catalogue's and the source's settings that decide how packages are laid out."""
-
-    licenses: Mapping[str, str] = field(default_factory=dict)
-    """The answer of ``license_list``, as :func:`.licenses.license_index` indexes it."""
-    schema: Mapping[str, Any] | None = None
-    """The ckanext-scheming schema of the package type (``dataset_fields``, ``resource_fields``)."""
-    package_type: str = "dataset"
-    default_tags: tuple[str, ...] = ()
-    """Added to each package's tags."""
-    default_groups: tuple[str, ...] = ()
-    """Names of the groups that each package joins."""
-    language: str = "en"
-    """The language of text that states none."""
 
 
 def package_dict(record: Record, site: CatalogSite) -> LaidOutRecord:

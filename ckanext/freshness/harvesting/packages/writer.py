@@ -12,7 +12,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ...ckan_adapter import harvest
-from ...ckan_adapter.core import model, scheming_schema
+from ...ckan_adapter.core import model
 from ...ckan_adapter.harvest import harvesting_user
 from ...ckan_adapter.packages import index_package
 from ...status import indexing
@@ -23,8 +23,8 @@ from ..object_writer import set_extras
 from ..record import LaidOutRecord, Record
 from ..sources import source_of, source_type_named
 from . import ckan_actions
-from .layout import CatalogSite, package_dict, stated_keys
-from .licenses import license_index
+from .catalog_site import CatalogSite, catalog_site
+from .layout import package_dict, stated_keys
 from .merge import ids_to_keep, merge, same_package, with_resource_ids
 from .organizations import organization_of
 
@@ -115,15 +115,7 @@ class PackageWriter:
 
     def _site(self, package_type: str) -> CatalogSite:
         if package_type not in self._sites:
-            licenses = tk.get_action("license_list")({"ignore_auth": True}, {})
-            self._sites[package_type] = CatalogSite(
-                licenses=license_index(licenses),
-                schema=scheming_schema(package_type),
-                package_type=package_type,
-                default_tags=self._config.default_tags,
-                default_groups=self._config.default_groups,
-                language=tk.config.get("ckan.locale_default"),
-            )
+            self._sites[package_type] = catalog_site(self._config, package_type)
         return self._sites[package_type]
 
     def _owner_of(self, pending: PendingObject, record: Record) -> str | None:
@@ -206,18 +198,16 @@ class PackageWriter:
         existing = tk.get_action("package_show")(
             {**self._context(), "use_cache": False}, {"id": package.id}
         )
-        # ckanext-harvest's own option for fields that no harvest overwrites.
-        not_overwritten = tk.aslist(tk.config.get("ckan.harvest.not_overwrite_fields") or [])
-        keep = (*self._config.keep_fields, *not_overwritten)
+        site = self._site(pending.package_type)
         ckan_actions.drop_taken_ids(laid.package, package.id)
         owned = self._owned_keys
         if before := self._before.get(pending.id):
             # What the source has never stated is the editor's.
-            owned = stated_keys(package_dict(before, self._site(pending.package_type)))
-        merged = merge(existing, laid, keep, owned=owned)
+            owned = stated_keys(package_dict(before, site))
+        merged = merge(existing, laid, site.keep_fields, owned=owned)
         if self._has_organizations or record.owner is not None:
             merged["owner_org"] = laid.package["owner_org"]
-        if record.name is not None and "name" not in keep:
+        if record.name is not None and "name" not in site.keep_fields:
             merged["name"] = ckan_actions.followed_name(
                 record.name, existing["name"], pending.url, self._source_id
             )

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -34,6 +34,9 @@ Mapper = Callable[[Graph, Node], Record]
 
 GROUP = "ckan.rdf.profiles"
 """The group of entry points for profiles of ckanext-dcat and other extensions."""
+
+DCAT_DISTRIBUTION = "ckanext-dcat"
+"""Profiles of other extensions are subclasses of its classes, too."""
 
 MOST_TEXT = 8 * 1024 * 1024
 """Characters in a record's literals. For each million, ckanext-dcat takes 4 seconds and 40 MB."""
@@ -66,6 +69,16 @@ _AGENTS: dict[Node, tuple[URIRef, URIRef]] = {
 def profile_names() -> list[str]:
     """Return the names of the installed profiles."""
     return sorted({entry.name for entry in entry_points(group=GROUP)})
+
+
+def profile_versions(names: Collection[str]) -> list[str]:
+    """Return name and version of each distribution that has one of some profiles, and of ckanext-dcat."""
+    found = {
+        f"{entry.dist.name} {entry.dist.version}"
+        for entry in entry_points(group=GROUP)
+        if entry.name in names and entry.dist is not None
+    }
+    return sorted({*found, f"{DCAT_DISTRIBUTION} {version(DCAT_DISTRIBUTION)}"})
 
 
 def check_profiles(names: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .mapping import Mapper
 
 MAPPING_VERSION = 6
-"""Raise it when mapping or layout make another package of the same record: all are then read again."""
+"""Raise it when the mapping, or our profile, makes another record of the same RDF: all are then read again."""
 
 SITE_PROFILES = "ckanext.dcat.rdf.profiles"
 """ckanext-dcat's option for the profiles of a site."""
@@ -98,6 +98,9 @@ def mapper_of(config: SourceConfig) -> Mapper:
 
 
 def rdf_salt(config: SourceConfig) -> str:
-    """Return a hash of the settings on which packages of RDF depend."""
-    own = config.own
-    return salt_of(config, MAPPING_VERSION, own.get("language"), profiles_of(config))
+    """Return a hash of all on which packages of RDF depend, with the versions of the profiles."""
+    from .mapping import profile_versions
+
+    names = profiles_of(config)
+    language = config.own.get("language")
+    return salt_of(config, MAPPING_VERSION, language, names, profile_versions(names))

@@ -38,8 +38,9 @@ class PlainList(SourceType):
             end.mark_unreadable(source.url, getattr(error, "reason", str(error)))
             return end
         end.containers.listed.update(raw["id"] for raw in listed)
+        salt = salt_of(source.config)
         for raw in listed:
-            sink(self.sighting(source, raw), end.containers)
+            sink(self.sighting(source, raw, salt), end.containers)
         return end
 
     def listed(self, body):
@@ -48,7 +49,7 @@ class PlainList(SourceType):
             raise ValueError(f"it says that it has {found['count']} datasets, and lists others")
         return found["datasets"]
 
-    def sighting(self, source, raw):
+    def sighting(self, source, raw, salt):
         if not raw.get("title"):
             seen = SeenRecord(raw["id"], ReadOutcome.MALFORMED, (source.url,))
             is_told = source.config.own.get("unnamed") != "skip"
@@ -60,6 +61,6 @@ class PlainList(SourceType):
                 for url in raw.get("files", ())
             ],
         )
-        digest = content_hash(salt_of(source.config), record)
+        digest = content_hash(salt, record)
         seen = SeenRecord(raw["id"], ReadOutcome.PRESENT, (source.url,), content_hash=digest)
         return Sighting(seen, record)

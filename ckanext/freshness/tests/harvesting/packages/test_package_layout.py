@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from typing import Any
@@ -12,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ckanext.freshness.harvesting import legal_values
+from ckanext.freshness.harvesting.packages.catalog_site import CatalogSite
 from ckanext.freshness.harvesting.packages.layout import (
     CORE_KEYS,
+    LAYOUT_VERSION,
     RESERVED_KEYS,
-    CatalogSite,
     package_dict,
 )
 from ckanext.freshness.harvesting.record import LaidOutRecord, Record
@@ -414,3 +416,50 @@ def test_any_record_makes_a_package_that_ckan_takes(record: Record) -> None:
         validators.int_validator(resource.get("size"), {})
         validators.extras_valid_json(resource, {})
         assert len(resource.get("format", "")) <= legal_values.FORMAT_CHARACTERS
+
+
+# The version
+
+WHOLE = Record(
+    {
+        "title": "  A\ntitle ",
+        "notes": "Text\x00",
+        "version": "1" * 120,
+        "identifier": "x" * 40_000,
+        "uri": "https://example.org/a#b",
+        "url": "javascript:alert(1)",
+        "license": "https://creativecommons.org/publicdomain/zero/1.0/",
+        "publisher": [{"name": "Office"}],
+        "contact": [{"name": "Desk", "email": "desk@example.org"}],
+        "theme": ["b", "a"],
+        "issued_date": "2024-05-06T07:08:09+02:00",
+        "spatial_coverage": [{"geom": "x" * 40_000, "text": "Here"}],
+        "title_translated": {"en": "A title", "nl": "Een titel"},
+        "access_rights": "public",
+        "guid": "x",
+    },
+    [
+        {"name": "b", "format": " CSV ", "size": "12", "download_url": "example.org/b.csv"},
+        {
+            "name": "a",
+            "size": "much",
+            "url": "https://[",
+            "name_translated": {"en": "a", "nl": "b"},
+        },
+    ],
+    ["Water & soil", "water", "é"],
+)
+LAYOUTS = {1: "17a495f6"}
+"""By version of the layout, the beginning of a hash of the packages that it makes of one record. If the layout
+makes another package, give it another version, and write the new hash here in place of this one."""
+
+
+def test_another_layout_has_another_version() -> None:
+    names = ("title_translated", "theme", "access_rights", "publisher")
+    schema = {"dataset_fields": [{"field_name": name} for name in names]}
+    packages = [
+        package_dict(WHOLE, CatalogSite(SITE.licenses, schema, default_tags=("ours",))).package
+        for schema in (None, schema)
+    ]
+    text = json.dumps(packages, sort_keys=True)
+    assert {LAYOUT_VERSION: hashlib.sha256(text.encode()).hexdigest()[:8]} == LAYOUTS

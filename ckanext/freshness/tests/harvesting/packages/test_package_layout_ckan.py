@@ -10,7 +10,8 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.dcat import DATASET_LISTS, DATASET_TEXTS
 from ckanext.freshness.harvesting.packages import ckan_actions
-from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
+from ckanext.freshness.harvesting.packages.catalog_site import CatalogSite
+from ckanext.freshness.harvesting.packages.layout import package_dict
 from ckanext.freshness.harvesting.packages.licenses import license_index
 from ckanext.freshness.harvesting.packages.merge import merge
 from ckanext.freshness.harvesting.rdf.source_type import OWNED_KEYS

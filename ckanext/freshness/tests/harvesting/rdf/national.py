@@ -58,3 +58,12 @@ class SwedishProfile(RDFProfile):
             if resource.get("offers"):
                 node = URIRef(resource_uri(resource))
                 self.g.add((node, SCHEMA.offers, Literal(resource["offers"])))
+
+
+class KeywordProfile(RDFProfile):
+    """A later version of a profile, which reads the keywords into an extra, too."""
+
+    def parse_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> dict[str, Any]:
+        keywords = " ".join(sorted(map(str, self.g.objects(dataset_ref, DCAT.keyword))))
+        dataset_dict["extras"].append({"key": "keywords", "value": keywords})
+        return dataset_dict
