@@ -456,6 +456,12 @@ def _day(column: DateColumn) -> date:
     return date.fromisoformat(column.until or "")
 
 
+def newest_period(columns: Sequence[DateColumn]) -> str | None:
+    """Return the newest period of a file as :func:`period_text` writes it; None if that is not certain."""
+    found = newest(columns)
+    return period_text(found) if isinstance(found, DateColumn) else None
+
+
 def period_text(column: DateColumn) -> str:
     """Return the newest period of a column that is known to have one.
 
