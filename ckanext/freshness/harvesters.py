@@ -24,7 +24,6 @@ from .ckan_adapter.harvest import (
     harvesting_user,
     source_row,
 )
-from .harvesting import stages
 from .harvesting.ckan.source_type import CKAN_PORTAL
 from .harvesting.dcat.source_type import DCAT_CATALOG
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
@@ -56,7 +55,10 @@ def connect() -> None:
 
 
 class SourceTypePlugin(p.SingletonPlugin):
-    """The base of plugins that add a source type to ckanext-harvest, here and in other extensions."""
+    """The base of plugins that add a source type to ckanext-harvest, here and in other extensions.
+
+    Its methods import the stages of a harvest when they are called: web workers need none of them.
+    """
 
     p.implements(p.IConfigurable)
     p.implements(IHarvester)
@@ -85,15 +87,23 @@ class SourceTypePlugin(p.SingletonPlugin):
         return config
 
     def get_original_url(self, harvest_object_id: str) -> str | None:
+        from .harvesting import stages
+
         return stages.original_url(harvest_object_id)
 
     def gather_stage(self, harvest_job: Any) -> list[str] | None:
+        from .harvesting import stages
+
         return stages.gather(self.source_type, harvest_job.id)
 
     def fetch_stage(self, harvest_object: Any) -> bool:
+        from .harvesting import stages
+
         return stages.fetch(harvest_object)
 
     def import_stage(self, harvest_object: Any) -> bool | str:
+        from .harvesting import stages
+
         return stages.import_(harvest_object)
 
 

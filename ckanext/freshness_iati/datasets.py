@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ckan.plugins as p
 import sqlalchemy as sa
@@ -13,9 +13,11 @@ from ckanext.freshness.ckan_adapter import harvest
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
 
-from .iati_check import KnownFile
 from .rules import FileState
 from .source_type import REGISTRY_ID, REGISTRY_NAME, SOURCE_TYPE
+
+if TYPE_CHECKING:
+    from .iati_check import KnownFile
 
 PAGE = 500
 """Rows fetched at a time from a long query."""
@@ -70,6 +72,9 @@ def forget_gone(source_id: str) -> None:
 
 def known(source_id: str) -> list[KnownFile]:
     """Return the files of the registered datasets of a source that still have their resource."""
+    # Imported only by cycles: web workers check no files.
+    from .iati_check import KnownFile
+
     rows = model.Session.execute(
         sa.text(_KNOWN), {"source": source_id}, execution_options={"yield_per": PAGE}
     )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
-from prometheus_client.core import Metric
 
 from ckanext.freshness.ckan_adapter import services
 from ckanext.freshness.ckan_adapter.core import DefaultTranslation
@@ -23,11 +22,13 @@ from ckanext.freshness.interfaces import (
 )
 from ckanext.freshness.translation import N_
 
-from . import cycle, datasets, report, views
+from . import datasets, report, views
 from .attempts import ErrorType
 from .source_type import IATI_REGISTRY
 
 if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
     from ckanext.freshness.doctor.findings import SiteFinding
 
 
@@ -62,12 +63,17 @@ class IatiHarvesterPlugin(SourceTypePlugin, DefaultTranslation):
         return {kind.value: kind.sentence for kind in ErrorType if kind.sentence}
 
     def check_dataset(self, package_id: str) -> None:
+        # Imported only by workers and commands: web workers run no cycles.
+        from . import cycle
+
         cycle.check_dataset(package_id)
 
     def freshness_tabs(self) -> Sequence[Tab]:
         return [Tab("freshness_iati_page.read", N_("IATI"), "globe", self.source_type.name)]
 
     def night_parts(self) -> Sequence[NightPart]:
+        from . import cycle
+
         return [NightPart("iati update", lambda now: cycle.update_all(harvest_here), report.KIND)]
 
     def run_kinds(self) -> Mapping[str, RunKind]:

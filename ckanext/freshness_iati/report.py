@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
-from prometheus_client.core import GaugeMetricFamily
 
 from ckanext.freshness import settings
 from ckanext.freshness.ckan_adapter.core import model
@@ -21,6 +20,9 @@ from ckanext.freshness.settings import OptionError
 from ckanext.freshness.translation import N_, NN_
 
 from . import downloads, publication
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
 
 KIND = "iati"
 """The kind of the cycles' rows among the runs."""
@@ -341,11 +343,14 @@ ORDER BY i.failing_since DESC, i.resource_id OFFSET :offset LIMIT :limit"""
 # Prometheus
 
 
-def gauges() -> Iterator[GaugeMetricFamily]:
+def gauges() -> Iterator[Metric]:
     """Yield the figures of each source's last finished cycle.
 
     A single source has no label, so that dashboards of the Bulk Data Service still work.
     """
+    # Imported only here: web workers need no client of Prometheus.
+    from prometheus_client.core import GaugeMetricFamily
+
     figures: dict[str, dict[str, float]] = {}
     for source in model.Session.execute(sa.text(_SOURCES)).all():
         last = last_cycle(source.id, ended=True)

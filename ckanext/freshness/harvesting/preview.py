@@ -33,7 +33,6 @@ from .record_changes import FieldChange, changes
 from .source_config import ConfigError, Source
 from .source_type import SourceMemory, SourceType
 from .sources import ForeignSource, source_of, source_type_named
-from .stages import survey_source
 from .strategy import AbsentRecord, RecordClass
 from .survey import RecordChange, Survey
 
@@ -156,6 +155,9 @@ def preview(source: Any, *, now: datetime, tell: Tell = lambda count, listed: No
     :raises ForeignSource: see :func:`source_type_of`.
     :raises ConfigError: the source's configuration cannot be used.
     """
+    # Imported only by those who make previews: web workers show them.
+    from .stages import survey_source
+
     source_type = source_type_of(source)
     result = Preview(source_of(source), now)
     decisions = holds.decisions(holds.hold_of(source.id))

@@ -20,7 +20,6 @@ from ..reporting import labels
 from ..web.errors import FailureReason
 from ..web.event_loop import in_batches
 from ..web.exchange import MIB
-from . import check_run
 
 _UNDER_WAY = frozenset({"queued", "started", "deferred", "scheduled"})
 _DAY = 24 * 60 * 60
@@ -46,6 +45,9 @@ def enqueue_dataset(package_id: str, title: str) -> bool:
     :returns: False if the job is already queued or running
     :raises RedisAwayError: the job could not be queued
     """
+    # Imported only here and in tested(): most web workers queue no check.
+    from . import check_run
+
     job_id = _job_id(package_id)
     with _telling_of_redis():
         if _is_under_way(job_id):
@@ -108,6 +110,8 @@ def one_test_of(user: str) -> Iterator[None]:
 
 def tested(links: Sequence[ResourceToCheck]) -> Mapping[str, CheckResult]:
     """Check links, and return the results by the ids of their resources; without those that take too long."""
+    from . import check_run
+
     found: dict[str, CheckResult] = {}
     end = monotonic() + SECONDS
     limits = settings.checks().limits

@@ -10,8 +10,16 @@ import sys
 import ckanext.freshness.plugin, ckanext.freshness_iati.plugin
 print(*sys.modules)
 """
-HEAVY = {"aiohttp", "fsspec", "pyoxigraph", "python_calamine", "rdflib", "ckanext.freshness.cli"}
-"""What only checks, harvests and commands need: some 20 MB of each worker, and the commands 3 MB."""
+HEAVY = {
+    *("aiohttp", "fsspec", "prometheus_client", "pyoxigraph", "python_calamine", "rdflib", "yarl"),
+    *("ckanext.freshness.checking.engine", "ckanext.freshness.runs.check_run"),
+    *(
+        "ckanext.freshness.cli",
+        "ckanext.freshness.harvesting.stages",
+        "ckanext.freshness_iati.cycle",
+    ),
+}
+"""What only checks, harvests, commands and Prometheus need: some 25 MB of each worker."""
 
 
 def test_web_workers_load_nothing_of_checks_harvests_and_commands() -> None:

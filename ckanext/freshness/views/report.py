@@ -12,13 +12,12 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
-from prometheus_client import CONTENT_TYPE_LATEST
 
 from ..ckan_adapter.database import TablesMissingError
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
 from ..interfaces import IFreshnessOperations
-from ..reporting import counts, harvests, labels, metrics, report_tables, visibility
+from ..reporting import counts, harvests, labels, report_tables, visibility
 from ..reporting import runs as run_pages
 from ..reporting.dashboard import overview
 from ..reporting.tables import DatasetTable, Table, TableRequest, with_texts
@@ -229,7 +228,7 @@ def _check_may_see_runs() -> None:
 
 @report_pages.route("/freshness/metrics")
 @with_error_pages
-def prometheus() -> ResponseReturnValue:
+def site_metrics() -> ResponseReturnValue:
     """Return the site's metrics for Prometheus, to sysadmins and holders of the token."""
     if not _has_token() and not may("freshness_run_list"):
         words = tk._(
@@ -237,10 +236,13 @@ def prometheus() -> ResponseReturnValue:
             "{option} (Authorization: Bearer ...)"
         )
         raise tk.NotAuthorized(words.format(option=_TOKEN))
+    # Imported only here: web workers need no client of Prometheus.
+    from ..reporting import prometheus
+
     plugins = p.PluginImplementations(IFreshnessOperations)
     others = (gauge for plugin in plugins for gauge in plugin.gauges())
-    text = metrics.prometheus(visibility.SITE, utc_now(), others)
-    return Response(text, content_type=CONTENT_TYPE_LATEST)
+    text = prometheus.text(visibility.SITE, utc_now(), others)
+    return Response(text, content_type=prometheus.CONTENT_TYPE_LATEST)
 
 
 _TOKEN = "ckanext.freshness.metrics.token"

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from yarl import URL
-
 from .errors import FailureReason, Fault, FetchError
 from .headers import parse_http_date
 from .urls import Target, join_url
@@ -39,6 +37,8 @@ class Redirects:
         """Return the ``Cookie`` header for ``target``."""
         if self._cookies is None:
             return ""
+        from yarl import URL
+
         found = self._cookies.filter_cookies(URL(target.url, encoded=True))
         # As they came (RFC 6265, section 5.4): the jar takes quotes away.
         given = {(morsel.key, morsel.value): morsel.coded_value for morsel in self._cookies}
@@ -49,6 +49,7 @@ class Redirects:
         if cookies:
             # Web workers import this module, and send nothing.
             from aiohttp import CookieJar
+            from yarl import URL
 
             # Hosts that are addresses may set cookies, too.
             self._cookies = self._cookies or CookieJar(unsafe=True, quote_cookie=False)

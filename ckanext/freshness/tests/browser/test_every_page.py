@@ -38,7 +38,7 @@ CONFIRM_LINK = SitePage("confirm-link", "/freshness/confirm/{confirm_token}")
 PAGES = (*SITE_PAGES, MAIL_LINK, CONFIRM_LINK)
 
 NOT_PAGES = {
-    *("freshness.prometheus", "freshness_dataset.copy"),
+    *("freshness.site_metrics", "freshness_dataset.copy"),
     *("freshness_iati_page.of_only_source", "freshness_iati_page.of_source"),
     # Parts of pages.
     *("freshness_dataset.check_ended", "freshness_task.row"),
