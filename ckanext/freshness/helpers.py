@@ -354,9 +354,15 @@ def freshness_harvest_error(
 
 
 def freshness_next_harvest(source_id: str) -> datetime | None:
-    """Return when a source is harvested next; None if somebody must start the job."""
+    """Return when a source is harvested next, at the latest; None if somebody must start the job.
+
+    ckanext-harvest keeps the date of a source that became manual, and dates none before its first run.
+    """
     row = harvest.source_row(source_id)
-    return aware(row.next_run) if row is not None else None
+    if row is None or row.frequency == "MANUAL" or not row.active:
+        return None
+    soon = utc_now() + harvest.CRON
+    return max(soon, aware(row.next_run) or soon)
 
 
 def freshness_state(name: str, of: str = "") -> labels.State:
@@ -484,7 +490,6 @@ _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "frequency": labels.frequency_label,
     "job counts": lambda counts: ", ".join(harvests.job_counts(counts)),
     "not harvested": harvests.kind,
-    "lag": labels.lag,
     "observed": labels.observed,
     "period": labels.period,
     "problem": labels.link_problem,

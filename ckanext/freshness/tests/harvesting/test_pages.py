@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from itertools import product
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from bs4 import BeautifulSoup, Tag
 from ckan.tests import factories
 
 from ckanext.freshness.ckan_adapter.core import job_from_id, model
+from ckanext.freshness.dates import utc, utc_now
 from ckanext.freshness.harvesting import holds, preview
 from ckanext.freshness.model import HarvestHold
 from ckanext.freshness.reporting import harvests
@@ -123,6 +125,35 @@ def test_pages_of_a_running_job_refresh_themselves(editor: Browser, idle: Harves
         (part,) = sysadmin.get(url).select("[hx-get][hx-trigger^='every 5s']")
         assert part["hx-select"] == f"#{part['id']}"
         assert "Waiting" in words(part)
+
+
+@pytest.mark.parametrize(
+    ("frequency", "next_run", "words_for_it"),
+    [
+        ("DAILY", None, "Next job in 20 minutes"),
+        ("DAILY", timedelta(hours=-1), "Next job in 20 minutes"),
+        ("DAILY", timedelta(hours=3, minutes=1), "Next job in 3 hours"),
+        ("MANUAL", timedelta(hours=3), None),
+    ],
+)
+def test_the_next_job_is_that_of_the_schedule(
+    app: Any,
+    idle: Harvest,
+    frequency: str,
+    next_run: timedelta | None,
+    words_for_it: str | None,
+) -> None:
+    model.Session.execute(
+        sa.text("UPDATE harvest_source SET frequency = :frequency, next_run = :at WHERE id = :id"),
+        {
+            "frequency": frequency,
+            "at": utc(utc_now() + next_run) if next_run else None,
+            "id": idle.source["id"],
+        },
+    )
+    model.Session.commit()
+    shown = words(Browser(app, factories.SysadminWithToken()).get(admin(idle)))
+    assert words_for_it in shown if words_for_it else "Next job" not in shown
 
 
 def test_a_new_source_leads_to_a_preview_and_a_harvest(app: Any, idle: Harvest) -> None:
