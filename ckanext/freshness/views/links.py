@@ -38,9 +38,11 @@ _FIELD = "use:"
 @links.route("/freshness/links/servers")
 @with_error_pages
 def causes() -> ResponseReturnValue:
-    """Show the broken links by server, and to their editors how to mend them."""
+    """Show the broken links by server, those that the reader edits first, and how to mend these."""
     table, request = table_and_request(report_tables.LINKS.name)
     groups, are_more = link_repairs.read(request)
+    edits = visibility.edited_organizations(request.context)
+    groups.sort(key=lambda group: -sum(row["owner_org"] in edits for row in group["links"]))
     number = page_number()
     shown = groups[(number - 1) * LONG : number * LONG]
     return render(

@@ -149,12 +149,17 @@ def table(name: str) -> ResponseReturnValue:
             "filters": _filters(found, request),
             "edits": edits,
             "verbs": verbs,
+            "adds_sources": found is report_tables.SOURCES and _may_add_sources(),
             "sources": harvests.of_packages(
                 row["package_id"] for row in page.rows if "package_id" in row
             ),
         },
     )
     return never_kept(answer) if verbs else answer
+
+
+def _may_add_sources() -> bool:
+    return p.plugin_loaded("harvest") and may("harvest_source_create")
 
 
 def _siblings(found: Table, request: TableRequest) -> list[tuple[DatasetTable, tuple[int, bool]]]:

@@ -95,7 +95,7 @@ def tasks(page: Any) -> dict[str, list[str]]:
         section.h2["id"].removeprefix("tasks-"): [
             title.get_text() for title in section.select("h3 a")
         ]
-        for section in page.select("section:has(> h2[id^=tasks-])")
+        for section in page.select("section:has(h2[id^=tasks-])")
     }
 
 
