@@ -15,7 +15,7 @@ import re
 from typing import Any
 
 import ckan.plugins.toolkit as tk
-from rdflib import DCTERMS, FOAF, PROV, BNode, Literal, Namespace, URIRef
+from rdflib import DCTERMS, FOAF, PROV, RDF, BNode, Literal, Namespace, URIRef
 from rdflib.namespace import XSD
 from rdflib.term import Node
 
@@ -25,6 +25,7 @@ from ckanext.dcat.utils import DCAT_CLEAN_TAGS, resource_uri
 
 from .aging.evidence import Evidence
 from .aging.vocabularies import term_lists
+from .checking.observations import Precision, period_of
 from .ckan_adapter.core import NAMES, munge_tag, scheming_schema, unified_resource_format
 from .dates import iso_date
 from .harvesting.legal_values import EMPTY, json_list, json_text, split_keywords, stored
@@ -284,7 +285,8 @@ class FreshnessProfile(RDFProfile):
                     self.g.add((node, predicate, Literal(text)))
 
     def graph_from_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> None:
-        """Write into the graph what this profile reads, and when and how often the data are updated."""
+        """Write into the graph what this profile reads, when and how often the data are updated, and up to when
+        they reach."""
         extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
         # ckanext-dcat writes no place that is only an IRI.
         keys = {**_DATASET_KEYS, "spatial_uri": DCTERMS.spatial}
@@ -305,6 +307,17 @@ class FreshnessProfile(RDFProfile):
         # An IRI that the publisher has chosen is at least as exact.
         if not isinstance(given, URIRef) and (name := _code(given, extras.get(NAMES.frequency))):
             self.g.set((dataset_ref, DCTERMS.accrualPeriodicity, URIRef(_AUTHORITY + name)))
+        until = period_of(extras.get(NAMES.data_until, ""))
+        if until is not None and self.g.value(dataset_ref, DCTERMS.temporal) is None:
+            day, precision = until
+            form, kind = _END_DATES.get(precision, ("%Y-%m-%d", XSD.date))
+            period = BNode()
+            self.g.add((dataset_ref, DCTERMS.temporal, period))
+            self.g.add((period, RDF.type, DCTERMS.PeriodOfTime))
+            self.g.add((period, DCAT.endDate, Literal(day.strftime(form), datatype=kind)))
+
+
+_END_DATES = {Precision.YEAR: ("%Y", XSD.gYear), Precision.MONTH: ("%Y-%m", XSD.gYearMonth)}
 
 
 def _code(given: Any, days: str | None) -> str | None:

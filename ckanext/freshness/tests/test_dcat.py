@@ -11,8 +11,9 @@ import ckan.plugins.toolkit as tk
 import pytest
 from ckan.tests import factories
 from rdflib import DCAT, Graph, Literal, URIRef
-from rdflib.namespace import DCTERMS, RDF
+from rdflib.namespace import DCTERMS, RDF, XSD
 
+from ckanext.dcat.processors import RDFSerializer
 from ckanext.freshness import dcat
 from ckanext.freshness.harvesting.rdf.source_type import SITE_PROFILES
 from ckanext.freshness.tests.harvesting.conftest import add_source
@@ -61,6 +62,34 @@ def test_how_often_and_when_the_data_are_modified(
     link |= {"last_modified": "2025-12-30T10:20:30"}
     modified = statement(make("7", resources=[link]), DCTERMS.modified)
     assert modified.toPython() == datetime(2025, 12, 30, 10, 20, 30, tzinfo=timezone.utc)
+
+
+PERIODS = {
+    "2026-08-31": Literal("2026-08-31", datatype=XSD.date),
+    "2026-W35": Literal("2026-08-30", datatype=XSD.date),
+    "2026-08": Literal("2026-08", datatype=XSD.gYearMonth),
+    "2026-Q3": Literal("2026-09-30", datatype=XSD.date),
+    "2026": Literal("2026", datatype=XSD.gYear),
+}
+
+
+def test_up_to_when_the_data_reach(with_dcat: None, clean_db: Any, clean_index: Any) -> None:
+    dataset = make("7")
+    for written, expected in PERIODS.items():
+        extras = [*dataset["extras"], {"key": "freshness_data_until", "value": written}]
+        assert ends({**dataset, "extras": extras}) == [expected]
+        stated = {"key": "temporal_end", "value": "2020-01-01"}
+        assert [str(end) for end in ends({**dataset, "extras": [*extras, stated]})] == [
+            "2020-01-01"
+        ]
+
+
+def ends(dataset: dict[str, Any]) -> list[Any]:
+    """The ends of the periods that the RDF of a dataset states by DCAT."""
+    serializer = RDFSerializer(profiles=["euro_dcat_ap_3", "freshness"])
+    about = serializer.graph_from_dataset(dataset)
+    periods = serializer.g.objects(about, DCTERMS.temporal)
+    return [end for period in periods for end in serializer.g.objects(period, DCAT.endDate)]
 
 
 def make(frequency: str, **more: Any) -> dict[str, Any]:
