@@ -490,6 +490,7 @@ _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "frequency": labels.frequency_label,
     "job counts": lambda counts: ", ".join(harvests.job_counts(counts)),
     "not harvested": harvests.kind,
+    "lag": labels.lag,
     "observed": labels.observed,
     "period": labels.period,
     "problem": labels.link_problem,

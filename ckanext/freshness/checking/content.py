@@ -361,7 +361,7 @@ _SAMPLE = 8192
 """Characters of delimited text that decide the delimiter."""
 _SAMPLE_RECORDS = 20
 _DELIMITERS = ",;\t|"
-_CELLS = 100_000
+_CELLS = 20_000
 """Cells that are read at a time."""
 _MOST_TITLES = 20
 """Rows above the header of a sheet, at most."""

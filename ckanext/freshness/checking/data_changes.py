@@ -25,6 +25,7 @@ from ..ckan_adapter.database import LOCK_CLASS
 from ..dates import parse_date, utc, utc_text
 from .decisions import OUTCOMES, CheckResult, Outcome, outcomes_that
 from .formats import Shape, TableShape
+from .observations import newest_period
 
 KEEP = timedelta(days=730)
 """How long a change is kept."""
@@ -95,10 +96,22 @@ def of_check(result: CheckResult, row: Any) -> DataChange | None:
         size_after=result.size,
         media_type_before=row.mimetype or None,
         media_type_after=result.mimetype,
-        summary=None
-        if before.outdated
-        else difference([TableShape(*one) for one in row.was["shape"] or ()], result.shape or ()),
+        summary=_summary(result, row),
     )
+
+
+def _summary(result: CheckResult, row: Any) -> dict[str, Any] | None:
+    """Return what a check shows of a change: the difference of shapes, and ``data_until``, the newest periods
+    before (None if that is unknown) and after."""
+    before, found = result.resource.memory, dict[str, Any]()
+    if not before.outdated:
+        was = [TableShape(*one) for one in row.was["shape"] or ()]
+        found = difference(was, result.shape or ()) or {}
+    after = newest_period(result.memory.dates or ()) if result.hashed else None
+    if after is not None:
+        earlier = None if before.outdated else newest_period(before.dates or ())
+        found["data_until"] = [earlier, after]
+    return found or None
 
 
 def _last_known(row: Any) -> datetime | None:

@@ -30,10 +30,10 @@ def _words(text: str) -> frozenset[str]:
 
 _OTHER_WORDS = _words(
     """
-    born dob death died dead deceased deadline due expiry expires expire planned plan plans scheduled target
-    projected projection expected founded established incorporated incorporation release released premiere debut
-    model vintage built build construction constructed manufactured manufacture commissioned installed license
-    licence hire hired joined retired age valid validity warranty copyright edition invented
+    born dob blt veh death died dead deceased deadline due expiry expires expire planned plan plans scheduled
+    target projected projection expected founded established incorporated incorporation release released
+    premiere debut model vintage built build construction constructed manufactured manufacture commissioned
+    installed license licence hire hired joined retired age valid validity warranty copyright edition invented
     deces prevu prevue creation echeance muerte vencimiento previsto prevista fundacion morte scadenza
     fondazione nascimento tod frist gultig narozeni urodzenia fodt syntymaaika
     """
@@ -47,25 +47,23 @@ _OTHER_STEMS = _words(
 )
 _WRITTEN_WORDS = _words(
     """
-    created create updated update modified modify changed inserted imported import loaded load extracted extract
-    exported export downloaded retrieved accessed scraped fetched ingested processed generated entered added
-    recorded published publication posted submitted checked verified revised edited timestamp
-    erstellt aktualisiert geandert angelegt abgerufen importiert stand maj cree modifie modification publie
-    creado actualizado actualizacion modificado modificacion publicado creato aggiornato aggiornamento
-    modificato pubblicato criado atualizado atualizacao bijgewerkt gewijzigd aangemaakt
+    created create updated update modified modify changed inserted imported import loaded load extracted
+    extract exported export downloaded retrieved accessed scraped fetched ingested processed generated entered
+    added recorded published publication posted submitted checked verified revised edited timestamp erstellt
+    aktualisiert geandert angelegt abgerufen importiert stand maj cree modifie modification publie creado
+    actualizado actualizacion modificado modificacion publicado creato aggiornato aggiornamento modificato
+    pubblicato criado atualizado atualizacao bijgewerkt gewijzigd aangemaakt
     """
 )
 _WRITTEN_STEMS = _words("lastupdate aktualisierung anderungs aenderungs erfassung miseajour")
 
 _PERIOD_WORDS = _words(
     """
-    year years yr yrs fiscal annual season date dates time period day month quarter week
-    jahr jahre berichtsjahr kalenderjahr haushaltsjahr schuljahr datum zeit zeitraum stichtag monat tag
-    annee annees an exercice millesime periode mois
-    ano anos anio ejercicio fecha periodo mes dia
-    anno anni data mese giorno esercizio
-    jaar maand rok roky roku lata ar aar arstal vuosi vuodet ev godina leto an anul etos aasta metai gads
-    tid pvm dato
+    year years yr yrs fiscal annual season date dates time period day month quarter week jahr jahre
+    berichtsjahr kalenderjahr haushaltsjahr schuljahr datum zeit zeitraum stichtag monat tag annee annees an
+    exercice millesime periode mois ano anos anio ejercicio fecha periodo mes dia anno anni data mese giorno
+    esercizio jaar maand rok roky roku lata ar aar arstal vuosi vuodet ev godina leto an anul etos aasta metai
+    gads tid pvm dato
     """
 )
 """Words under which four, six or eight digits are years, months and days."""
@@ -74,9 +72,8 @@ _PERIOD_ENDS = ("year", "date", "jahr", "datum")
 _MOMENT_NAMES = _words(
     """
     date time timeperiod datetime day period obstime observationdate reportdate reportingdate eventdate
-    sampledate timehour month week quarter year yearmonth yearmonthday
-    datum zeit meldedatum stichtag berichtsdatum jahr monat fecha ano data anno dato pvm
-    jour annee mois datetimeutc dateutc
+    sampledate timehour month week quarter year yearmonth yearmonthday datum zeit meldedatum stichtag
+    berichtsdatum jahr monat fecha ano data anno dato pvm jour annee mois datetimeutc dateutc
     """
 )
 """Whole names, without their blanks, of columns that say when."""

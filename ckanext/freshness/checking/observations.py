@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from enum import Enum
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .date_words import (
@@ -143,7 +144,7 @@ class TableReader:
             rows = [[*row[:width], *[""] * (width - len(row))] for row in rows]
         for place, column in list(self._columns.items()):
             if place < width:
-                column.add(Counter(row[place] for row in rows))
+                column.add(Counter(map(itemgetter(place), rows)))
             else:
                 column.add(Counter(_joined([row[part].strip() for part in parts]) for row in rows))
             if column.unread > self._most_unread:
@@ -168,6 +169,11 @@ _BLANK = frozenset(
 )
 
 
+_LONGEST_BLANK = max(map(len, _BLANK))
+_MOST_READ = 20_000
+"""Values whose reading a column remembers."""
+
+
 class _Column:
     """The values of a column, counted by the forms that read them."""
 
@@ -177,20 +183,26 @@ class _Column:
         self._filled = 0
         self._today = today
         self._has_digits = names_period(name)
+        self._read: dict[str, list[Reading]] = {}
+        """How values without their time are read: many are alike."""
         self._days: dict[Form, Counter[date]] = defaultdict(Counter)
 
     def add(self, values: Counter[str]) -> None:
         for value, count in values.items():
             text = value.strip()
-            if text.lower() in _BLANK:
+            if len(text) <= _LONGEST_BLANK and text.lower() in _BLANK:
                 continue
             self._filled += count
-            is_read = False
-            if len(text) <= _LONGEST:
-                for form, day in _readings(text, self._today.year, digits=self._has_digits):
-                    self._days[form][day] += count
-                    is_read = True
-            if not is_read:
+            day = _without_clock(text)
+            readings = self._read.get(day)
+            if readings is None:
+                if len(self._read) >= _MOST_READ:
+                    self._read.clear()
+                found = _readings(day, self._today.year, digits=self._has_digits)
+                readings = self._read[day] = list(found) if len(text) <= _LONGEST else []
+            for form, start in readings:
+                self._days[form][start] += count
+            if not readings:
                 self.unread += count
 
     def found(self, rows: int) -> DateColumn | None:
@@ -237,21 +249,33 @@ def _are_firsts_of_months(days: Iterable[date]) -> bool:
     )
 
 
-_CLOCK = r"(?:[T ] ?\d{1,2}[:.]\d\d[0-9:.,]{0,16} ?(?:[AaPp]\.?[Mm]\.?|Z|UTC|GMT)?(?: ?[+-]\d\d:?\d\d)?)?"
+_CLOCK = re.compile(
+    r"\d\d?:\d\d[0-9:.,]{0,16} ?(?:[AaPp]\.?[Mm]\.?|Z|UTC|GMT)?(?: ?[+-]\d\d:?\d\d)?"
+)
 _WORD = r"([^\W\d_]{3,12})"
-_YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d\d?)(?:\2(\d\d?){_CLOCK})?")
-_YEAR_LAST = re.compile(rf"(\d\d?)([-/.])(\d\d?)\2(\d{{4}}|\d\d){_CLOCK}")
+_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d\d?)(?:\2(\d\d?))?")
+_YEAR_LAST = re.compile(r"(\d\d?)([-/.])(\d\d?)\2(\d{4}|\d\d)")
 _PART_OF_YEAR = re.compile(r"(\d{4})[- ]?(KW|[QTKMWU])[- ]?(\d\d?)(?:-?[1-7])?")
 _QUARTER_FIRST = re.compile(r"([QT])([1-4])[-/ ]?(\d{4})")
 _DAY_MONTH = re.compile(
-    rf"(?:[^\W\d_]{{2,10}}\.?,? )?(\d\d?)\.?[-/ ]?{_WORD}\.?,?[-/ ]?(\d{{4}}|\d\d){_CLOCK}"
+    rf"(?:[^\W\d_]{{2,10}}\.?,? )?(\d\d?)\.?[-/ ]?{_WORD}\.?,?[-/ ]?(\d{{4}}|\d\d)"
 )
-_MONTH_DAY = re.compile(rf"(?:[^\W\d_]{{2,10}},? )?{_WORD}\.? (\d\d?),? (\d{{4}}){_CLOCK}")
+_MONTH_DAY = re.compile(rf"(?:[^\W\d_]{{2,10}},? )?{_WORD}\.? (\d\d?),? (\d{{4}})")
 _MONTH_YEAR = re.compile(rf"{_WORD}\.?,?[-/ ]?(\d{{4}})")
 _YEAR_MONTH = re.compile(rf"(\d{{4}})[-/ ]?{_WORD}")
 _DIGITS = re.compile(r"(\d{4})(?:(\d\d)(\d\d)?|\.\d{1,20})?")
 
 Reading = tuple[Form, date]
+
+
+def _without_clock(text: str) -> str:
+    """Return a value without the time of the day at its end."""
+    colon = text.find(":")
+    if colon < 0:
+        return text
+    day = text[:colon].rstrip("0123456789")
+    is_time = day[-1:] in ("T", " ") and _CLOCK.fullmatch(text, len(day))
+    return day[:-1].rstrip() if is_time else text
 
 
 def _readings(text: str, year: int, *, digits: bool) -> Iterator[Reading]:
@@ -454,6 +478,12 @@ def _is_finer(one: DateColumn, other: DateColumn) -> bool:
 
 def _day(column: DateColumn) -> date:
     return date.fromisoformat(column.until or "")
+
+
+def newest_period(columns: Sequence[DateColumn]) -> str | None:
+    """Return the newest period of a file as :func:`period_text` writes it; None if that is not certain."""
+    found = newest(columns)
+    return period_text(found) if isinstance(found, DateColumn) else None
 
 
 def period_text(column: DateColumn) -> str:

@@ -92,8 +92,9 @@ def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) ->
         ``organization``, ``resource_id`` (null if the date of the whole dataset changed), ``resource`` (its
         name), ``url`` (without secrets), ``evidence``, ``changed_after`` and ``changed_before`` (between which
         it happened), ``stated_at`` (its date as the server, the source or an editor states it); ``hash_before``
-        and ``hash_after``, and so on with ``size`` and ``media_type``; and ``summary``, if the tables of both
-        files could be compared: ``tables``, each with the ``name`` of its sheet, ``rows`` (before and after),
+        and ``hash_after``, and so on with ``size`` and ``media_type``; and ``summary``: ``data_until``, the
+        periods up to which the data reached before and reach now, and, if the tables of both files could be
+        compared, ``tables``, each with the ``name`` of its sheet, ``rows`` (before and after),
         the columns that were ``added``, ``removed`` or ``renamed``, and ``features`` (true for a GeoJSON file);
         and the sheets that were ``added`` or ``removed``
     :raises ValidationError: an argument has an impossible value, or the change that the cursor names is not

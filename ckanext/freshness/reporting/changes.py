@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from statistics import median
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -13,6 +14,7 @@ from dateutil.parser import isoparse
 from ..aging import observed_frequency
 from ..aging.observed_frequency import ObservedFrequency, Update
 from ..checking import data_changes
+from ..checking.observations import period_of
 from ..dates import EARLIEST, aware, utc, utc_words
 from ..translation import N_, NN_
 from . import labels, visibility
@@ -175,14 +177,18 @@ def details(change: Mapping[str, Any]) -> str:
 
 
 def _difference(change: Mapping[str, Any]) -> str:
-    """Return the difference between the tables of both files; empty if it is unknown."""
+    """Return the difference between the data of both files; empty if it is unknown."""
     summary = change["summary"]
     if not summary:
         return ""
     parts = list(_named(summary, _SHEETS))
-    for table in summary["tables"]:
+    for table in summary.get("tables", ()):
         words = ", ".join(_of_table(table))
         parts.append(f"{_short(table['name'])}: {words}" if table["name"] else words)
+    if "data_until" in summary:
+        before, after = summary["data_until"]
+        text = tk._("still up to {period}") if before == after else tk._("now up to {period}")
+        parts.append(text.format(period=labels.period(after)))
     return "; ".join(parts)
 
 
@@ -264,12 +270,46 @@ def _observation(
     return None
 
 
+def lag(resource_id: str, until: date) -> dict[str, Any] | None:
+    """Return how far the data of a file usually lie behind, and when the next are expected.
+
+    :param until: the last day of its newest period
+    :returns: as ``freshness_show`` returns it; None if too little is known
+    """
+    rows = visibility.rows(_NEWER_DATA, id=resource_id, most=observed_frequency.MOST_UPDATES)
+    periods = [(row.happened_at.date(), *map(period_of, row.data_until)) for row in rows]
+    updates = [(at, was[0], now[0]) for at, was, now in periods if was and now and now > was]
+    if len(updates) < observed_frequency.LEAST_UPDATES:
+        return None
+    lags = [max((at - now).days, 0) for at, _, now in updates]
+    step = median((now - was).days for _, was, now in updates)
+    days = round(median(lags))
+    return {
+        "days": days,
+        "lowest_days": min(lags),
+        "highest_days": max(lags),
+        "step_days": round(step),
+        "updates": len(updates),
+        "next_expected": (until + timedelta(days=round(step) + days)).isoformat(),
+    }
+
+
 # The time of a change that only checks saw lies between two of them. All other evidence has a date.
 _DATED = """(c.stated_at IS NOT NULL AND c.stated_at <= c.changed_before
         AND c.stated_at > coalesce(c.changed_after, '-infinity'))"""
 _BETWEEN = """coalesce(
         c.evidence IN ('hash', 'http header') AND c.changed_after < c.changed_before, false
     )"""
+
+_HAPPENED = f"""CASE WHEN {_DATED} THEN c.stated_at
+    WHEN {_BETWEEN} THEN c.changed_after + (c.changed_before - c.changed_after) / 2
+    ELSE c.changed_before END"""
+
+_NEWER_DATA = f"""
+SELECT {_HAPPENED} AS happened_at, c.summary -> 'data_until' AS data_until
+FROM freshness_change c
+WHERE c.resource_id = :id AND c.summary #>> '{{data_until,0}}' <> c.summary #>> '{{data_until,1}}'
+ORDER BY c.changed_before DESC LIMIT :most"""
 
 # The files of a dataset change together: rows of one hour make one.
 _UPDATES = f"""
@@ -279,9 +319,7 @@ SELECT u.of_record, min(u.happened_at) AS happened_at, min(u.within) AS within,
     ) AS is_read
 FROM (
     SELECT c.package_id, c.evidence IN ('harvest', 'script') AS of_record,
-        CASE WHEN {_DATED} THEN c.stated_at
-            WHEN {_BETWEEN} THEN c.changed_after + (c.changed_before - c.changed_after) / 2
-            ELSE c.changed_before END AS happened_at,
+        {_HAPPENED} AS happened_at,
         CASE WHEN {_DATED} OR NOT {_BETWEEN} THEN interval '0'
             ELSE c.changed_before - c.changed_after END AS within
     FROM freshness_change c WHERE c.evidence <> 'created' AND c.package_id = :id

@@ -455,6 +455,29 @@ def observed(seen: Mapping[str, Any]) -> str:
     return str(text).format(**words, lowest=lowest, highest=highest)
 
 
+_BEHIND = {
+    False: NN_(
+        "Usually {count} day behind; the next are expected about {day}.",
+        "Usually {count} days behind; the next are expected about {day}.",
+    ),
+    True: NN_(
+        "Usually {count} day behind; the next were expected about {day}.",
+        "Usually {count} days behind; the next were expected about {day}.",
+    ),
+}
+"""By whether the day has passed."""
+
+
+def lag(seen: Mapping[str, Any]) -> str:
+    """Return how far data usually lie behind and when the next are expected, in a sentence.
+
+    :param seen: as ``freshness_show`` returns it
+    """
+    day = seen["next_expected"]
+    has_passed = date.fromisoformat(day) < utc_now().date()
+    return counted(_BEHIND[has_passed], seen["days"], day=in_words(day, "year"))
+
+
 # The facet, and the status on CKAN's own pages.
 
 

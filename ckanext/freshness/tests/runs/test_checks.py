@@ -18,6 +18,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked_if_free
 from ckanext.freshness.ckan_adapter.packages import package_extras
 from ckanext.freshness.model import DatasetFreshness, ResourceCheck
+from ckanext.freshness.reporting import changes
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
 from ckanext.freshness.status import indexing
@@ -192,6 +193,30 @@ def test_a_file_that_is_written_anew_says_up_to_when_its_data_reach(app: Any) ->
         assert night(3, *march, "2999-01-01")["reason"] == "schedule"
         assert night(4, *march)["reason"] == "schedule"
         assert "freshness_data_until" not in stored(dataset)
+
+
+def test_how_far_data_lie_behind_is_learned_from_four_updates(app: Any) -> None:
+    with FileServer() as server:
+        dataset = factories.Dataset(resources=[{"url": f"{server.url}/data", "format": "CSV"}])
+        for number in range(1, 6):
+            # A change that only checks see counts in the middle between them.
+            days = [START + (30 * number - 60 - age) * DAY for age in range(3)]
+            rows = "".join(f"{day:%Y-%m-%d},1\n" for day in days)
+            server.files["/data"] = Answer(200, f"date,v\n{rows}".encode())
+            run(number * 30 * DAY)
+            shown = helpers.call_action("freshness_show", id=dataset["id"])
+            lag = shown["data_until"]["lag"]
+            assert (lag is None) is (number < 4)
+        newest, expected = (f"{START + days * DAY:%Y-%m-%d}" for days in (90, 165))
+        assert lag == {
+            **{"days": 45, "lowest_days": 45, "highest_days": 45, "step_days": 30, "updates": 4},
+            "next_expected": expected,
+        }
+        listed = helpers.call_action("freshness_change_list", id=dataset["id"])["changes"]
+        assert listed[-1]["summary"]["data_until"][1] == newest
+        assert changes.change_label(listed[-1]).startswith("3 rows; now up to ")
+        page = app.get(f"/dataset/{dataset['name']}/freshness", status=200).body
+        assert "Usually 45 days behind; the next are expected about" in page
 
 
 @pytest.mark.parametrize(
