@@ -264,7 +264,9 @@ def _is_of_server(subject: Node, node: Node, predicate: Node, value: Node) -> bo
 
 def _readable(graph: Graph, predicate: Node, value: Node) -> Node | None:
     """Return a value in the form that profiles read; None if it would stop them, or says nothing."""
-    if isinstance(value, Literal) and _PLACEHOLDER.fullmatch(value):
+    # In a link, it follows the URL of the document.
+    text = str(value).rpartition("/")[2] if isinstance(value, URIRef) else str(value)
+    if _PLACEHOLDER.fullmatch(text):
         return None
     if predicate in _TEXTS and not isinstance(value, Literal):
         # With translations, profiles ask each of these for its language.

@@ -477,6 +477,8 @@ _CONTEXT: dict[str, Any] = {
     **{kind: f"dcat:{kind}" for kind in ("Catalog", "Dataset", "DatasetSeries")},
 }
 """The keys' own JSON-LD context is at a URL, which is not loaded."""
+_OF_TEXTS = ("@value", "@language")
+"""The keys of a text with its language."""
 _PART = 1000
 """Datasets that are parsed at a time."""
 
@@ -495,7 +497,7 @@ def as_json_ld(body: bytes) -> Iterator[bytes]:
     if (
         not isinstance(found, dict)
         or not isinstance(found.get("dataset"), list)
-        or not isinstance(found.get("@context", ""), str)
+        or "@context" in found
     ):
         yield body
         return
@@ -516,17 +518,30 @@ def as_json_ld(body: bytes) -> Iterator[bytes]:
 def _stated(found: dict[str, Any]) -> dict[str, Any]:
     """Return an object without keys that say nothing. An empty link would lead to the document itself.
 
-    The context of an entry would be that of all, or be at a URL, which is not loaded. A list of distributions
-    has an order, which RDF knows only as a statement about each of them.
+    Of the keys of JSON-LD, those remain that DCAT-US has: one entry with a context of its own, or with another
+    value where JSON-LD wants a text, would stop the whole document. A list of distributions has an order, which
+    RDF knows only as a statement about each of them.
     """
+    if isinstance(found.get("@value"), str):
+        return {key: found[key] for key in _OF_TEXTS if isinstance(found.get(key), str)}
+    is_catalog = isinstance(found.get("dataset"), list)
     stated = {
         key: value
         for key, value in found.items()
-        if value not in (None, "") and not (key == "@context" and isinstance(value, str))
+        if value not in (None, "")
+        and (key[:1] != "@" or _is_keyword(key, value, is_catalog=is_catalog))
     }
     if isinstance(distributions := stated.get("distribution"), list):
         stated["distribution"] = [_placed(*one) for one in enumerate(distributions)]
     return stated
+
+
+def _is_keyword(key: str, value: Any, *, is_catalog: bool) -> bool:
+    """Return whether a key of JSON-LD has a value that it may have. Only catalogs have a context."""
+    if key == "@context":
+        return is_catalog and not isinstance(value, str)
+    texts = value if key == "@type" and isinstance(value, list) else [value]
+    return key in ("@id", "@type") and all(isinstance(one, str) for one in texts)
 
 
 def _placed(position: int, distribution: Any) -> Any:

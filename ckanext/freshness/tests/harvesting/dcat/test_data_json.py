@@ -127,6 +127,7 @@ def test_names_of_fields_that_a_template_did_not_fill_are_no_values() -> None:
         **{"title": "Roads {{draft}}", "spatial": "{{extent:computeSpatialProperty}}"},
         **{"license": " {{license}} ", "publisher": {"name": "{{orgName}}"}},
         **{"modified": "{{modified:toISO}}", "keyword": ["{{tags}}", "roads"]},
+        **{"landingPage": "{{url}}", "distribution": [{"title": "A", "accessURL": "{{url}}"}]},
     }
     site, job = crawl({"dataset": [{"identifier": "id-1", **unfilled}]})
     content = site.packages["id-1"].content
@@ -146,6 +147,10 @@ def test_names_of_fields_that_a_template_did_not_fill_are_no_values() -> None:
         '"landingPage": "http://[bad/x", "license": "//[", "publisher": {"@id": "http://[bad/x"}',
         '"distribution": [{"downloadURL": "http://[bad/x", "accessURL": "http://a:x/"}]',
         r'"title": "\u0000", "keyword": ["\ud800", "\u0000", "\uffff"]',
+        # Keys of JSON-LD with values that they may not have
+        *('"@id": 5', '"@id": ["x"]', '"@type": 5', '"@type": [null]', '"@context": {"title": 5}'),
+        '"theme": {"@list": "x"}, "spatial": {"@value": {}}, "keyword": {"@index": 5}, "@reverse": 1',
+        '"description": {"@value": "Odd", "@language": "e n", "@type": "x y"}, "@nest": [{"@graph": 2}]',
     ],
 )
 def test_an_odd_value_costs_no_dataset(odd: str) -> None:
