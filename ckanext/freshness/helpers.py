@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from . import settings
 from .aging import frequency
+from .aging.status import NO_WORKING_LINK, shown_status
 from .ckan_adapter import database, harvest
 from .ckan_adapter.core import NAMES, declared_fields, edits_some_organization
 from .ckan_adapter.database import TablesMissingError
@@ -104,15 +105,16 @@ def freshness_stylesheet() -> str:
 def freshness_status_badge(package: dict[str, Any]) -> Markup | str:
     """Return the badge of a dataset, which leads to its page; empty if it has no status.
 
-    A dataset with a broken link has a second badge: data can be up to date and yet out of reach.
+    A dataset with a broken link has a second badge, unless the first says that all links are broken.
     A page of search results has twenty datasets whose badges have few looks, so each look is made once.
     """
     values = labels.our_values(package)
     if not values:
         return ""
+    status = shown_status(values[NAMES.status], values.get(NAMES.broken_since))
     checks = (one.get(links.KEY) or {} for one in package.get("resources") or ())
     is_broken = any(check.get("broken_since") for check in checks)
-    look = (values[NAMES.status], is_broken, parse_date(values.get(NAMES.absent_since)))
+    look = (status, is_broken and status != NO_WORKING_LINK, parse_date(values.get(NAMES.absent_since)))
     made: dict[tuple[str, bool, datetime | None], Markup] = tk.g.setdefault("freshness_badges", {})
     if look not in made:
         made[look] = _badges(*look)
@@ -137,7 +139,7 @@ def _badges(status: str, is_broken: bool, absent_since: datetime | None) -> Mark
         day = labels.in_words(absent_since, "day")
         meaning = tk._("No longer in the source since {day}; kept here").format(day=day)
         absent = labels.label("source", "absent")
-        shown += " " + badge.format("warn", href, meaning, "link-slash", absent)
+        shown += " " + badge.format("warn", href, meaning, "right-from-bracket", absent)
     return shown
 
 
@@ -365,13 +367,16 @@ def freshness_next_harvest(source_id: str) -> datetime | None:
     return max(soon, aware(row.next_run) or soon)
 
 
-def freshness_state(name: str, of: str = "") -> labels.State:
+def freshness_state(name: str, of: str = "", broken_since: str | None = None) -> labels.State:
     """Return the colour, icon and words of a dataset's status, of a link's state or of a mark of links.
 
     :param of: ``job`` for the state of a harvest job
+    :param broken_since: of a dataset: since when all of its links have been broken
     """
     if of == "job":
         return labels.JOBS[name]
+    if broken_since:
+        return labels.STATUSES[NO_WORKING_LINK]
     return {**labels.STATUSES, **labels.LINKS, **labels.LINK_MARKS}[name]
 
 

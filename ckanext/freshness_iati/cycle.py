@@ -214,7 +214,10 @@ class _Cycle:
         changed = [each for each in written if each.decision.changed_at is not None]
         data_changes.write([_change(each) for each in changed])
         evidence = _evidence(changed)
-        marks = conclusions.assess_and_commit(sorted(evidence), now, self.report.run_id, evidence)
+        # Whether all links of a dataset are broken is judged, too.
+        failing = {each.file.package_id for each in written if _fails_or_failed(each)}
+        concerned = sorted(failing | evidence.keys())
+        marks = conclusions.assess_and_commit(concerned, now, self.report.run_id, evidence)
         run_records.count_checks(self.report.run_id, len(written))
         replaced = [
             _files(each.file.resource_id, each.file.key, each.file.zip_key)
@@ -379,6 +382,11 @@ def _row_of_copy(result: IatiCheckResult, kept: StoredCopy, now: datetime) -> co
         source_url=display_url(result.file.url),
         at=now,
     )
+
+
+def _fails_or_failed(result: IatiCheckResult) -> bool:
+    states = (result.file.state, result.decision.state)
+    return any(state.failing_since is not None for state in states)
 
 
 def _evidence(changed: Sequence[IatiCheckResult]) -> dict[str, list[DatedEvidence]]:

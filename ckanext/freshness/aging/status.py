@@ -179,12 +179,25 @@ class Status(Enum):
     """Freshness unknown: no frequency, no resources, or no known modification."""
 
 
+NO_WORKING_LINK = "no_working_link"
+"""What people are shown in place of the status of a dataset with resources whose links are all broken."""
+
 GROUPS = {
-    "up_to_date": (Status.FRESH,),
-    "needs_update": (Status.DUE, Status.OVERDUE, Status.DELINQUENT),
-    "unknown": (Status.UNAVAILABLE,),
+    "up_to_date": (Status.FRESH.value,),
+    "needs_update": (Status.DUE.value, Status.OVERDUE.value, Status.DELINQUENT.value),
+    NO_WORKING_LINK: (NO_WORKING_LINK,),
+    "unknown": (Status.UNAVAILABLE.value,),
 }
-"""The statuses of each group. The groups are the first level of the facet."""
+"""What people are shown of datasets, by group. The groups are the first level of the facet."""
+
+
+def shown_status(status: str, broken_since: object) -> str:
+    """Return what people are shown of a dataset: a value of :data:`GROUPS`.
+
+    :param status: by the dates of its data
+    :param broken_since: since when all of its links have been broken; None if one of them is not
+    """
+    return status if broken_since is None else NO_WORKING_LINK
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ class FieldNames(NamedTuple):
 
     status: str
     absent_since: str
+    broken_since: str
     data_until: str
     delinquent: str
     due: str
@@ -83,7 +84,7 @@ class FieldNames(NamedTuple):
     @property
     def extras(self) -> tuple[str, ...]:
         """The keys of our extras, in alphabetical order."""
-        return self[:10]
+        return self[:11]
 
 
 NAMES = FieldNames("freshness", *(f"freshness_{name}" for name in FieldNames._fields[1:]))

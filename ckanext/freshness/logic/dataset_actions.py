@@ -58,9 +58,10 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``days`` behind, the median, ``lowest_days``, ``highest_days``, ``step_days`` between periods,
         ``updates``, ``next_expected``), ``column``, ``sheet``, ``resource_id`` and ``resource_name``, or a
         null ``period`` and the ``reason`` (``none``, ``schedule``, ``unclear``: day or month first,
-        ``several`` columns); ``pieces``: all evidence, the
-        newest first (``resource_id``, ``resource_name``, ``evidence``, ``date``, ``claimed``: the original
-        date if it was in the future); ``stated_date`` (``value``, ``since``, ``stands_still``);
+        ``several`` columns); ``broken_since``: since when all
+        of its links have been broken, whatever its ``status`` says by the dates of the data; ``pieces``: all
+        evidence, the newest first (``resource_id``, ``resource_name``, ``evidence``, ``date``, ``claimed``:
+        the original date if it was in the future); ``stated_date`` (``value``, ``since``, ``stands_still``);
         ``confirmation`` (``date``, ``author``, only for members of the organization, ``is_own``);
         ``problems``: sentences; ``transitions``: the newest 20 changes of the status or the update frequency
         (``from``, ``to``, ``at``, ``evidence``, ``cause``, ``explanation``); ``data_changes``: the newest 20
@@ -228,6 +229,7 @@ def _shown(
         "undetermined": row.undetermined,
         "absent_since": utc_text(dataset.absent_since),
         "data_until": _data_until(dataset),
+        "broken_since": utc_text(row.broken_since),
         "pieces": [_piece(piece, names) for piece in sorted(judged.pieces, key=_newest_first)],
         "stated_date": _stated(row),
         "confirmation": _confirmation(package.id, reader, knows_people=knows_people),

@@ -76,7 +76,7 @@ def _dataset_row(one: News, facts: MailFacts, *more: str) -> Row:
         dataset.title,
         url("dataset.read", id=dataset.name),
         note=dataset.organization,
-        state=labels.STATUSES[dataset.status.value],
+        state=labels.STATUSES[dataset.status],
         facts=(*(f"{tk._(name)} {value}" for name, value in given.items() if value), *more),
     )
 

@@ -61,7 +61,7 @@ def _crossed(statuses: tuple[str, ...], receivers: Receivers, now: datetime) -> 
 
     A dataset's first status is no news, since it may be years old. Neither is an old date that a check finds
     at its server, nor a change of the site's thresholds, which could affect thousands of datasets. Ignored
-    datasets are left out.
+    datasets, and those without a working link, are left out.
     """
     crossed = _CROSSED.format(date=statuses[0], open=IS_OPEN.format(row="d"))
     today = now.date().isoformat()
@@ -76,7 +76,8 @@ SELECT t.package_id FROM (
     WHERE to_status = ANY(:statuses) AND coalesce(from_status, '') <> ALL(:statuses)
     ORDER BY package_id, id DESC
 ) t JOIN freshness_dataset d ON d.package_id = t.package_id AND d.{date} <= :now
-WHERE t.from_status IS NOT NULL AND t.cause NOT IN ('recompute', 'check') AND {open}"""
+WHERE t.from_status IS NOT NULL AND t.cause NOT IN ('recompute', 'check') AND d.broken_since IS NULL
+    AND {open}"""
 
 
 def broken_links(now: datetime) -> Iterator[News]:

@@ -18,7 +18,7 @@ from dateutil.parser import isoparse
 from sqlalchemy.dialects import postgresql
 
 from .. import settings
-from ..aging.status import Status, status_at
+from ..aging.status import shown_status, status_at
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import may, model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, hold_packages
@@ -123,7 +123,7 @@ class DatasetFacts:
     :ivar named: the addresses in its fields
     :ivar evidence: the kind of evidence for ``last_modified``
     :ivar is_harvested: whether its data come from a harvest source, which overwrites edits
-    :ivar status: its present status
+    :ivar status: its present status, as people are shown it
     :ivar keepers: the addresses of the people who look after it and may see it; none if its organization
         wants no mails
     :ivar followers: the addresses of the users who follow it, its organization or a group of it, and may see
@@ -142,7 +142,7 @@ class DatasetFacts:
     confirmed_at: datetime | None
     frequency_days: int | None
     is_harvested: bool
-    status: Status
+    status: str
     keepers: tuple[str, ...]
     followers: tuple[str, ...]
     admins: tuple[str, ...]
@@ -193,7 +193,7 @@ _DATASETS = f"""
 SELECT p.id, p.name, p.title, p.owner_org, p.maintainer, p.maintainer_email, p.author, p.author_email,
     g.title AS organization, {ORGANIZATION_EXTRA} AS wish,
     h.is_harvested, h.configs, d.status, d.last_modified, d.evidence, d.confirmed_at, d.frequency_days, d.due,
-    d.overdue, d.delinquent
+    d.overdue, d.delinquent, d.broken_since
 FROM package p
 JOIN freshness_dataset d ON d.package_id = p.id
 LEFT JOIN "group" g ON g.id = p.owner_org
@@ -242,7 +242,9 @@ def _facts(
         confirmed_at=aware_to_second(row.confirmed_at),
         frequency_days=row.frequency_days,
         is_harvested=row.is_harvested,
-        status=Status(row.status) if bounds is None else status_at(bounds, now),
+        status=shown_status(
+            row.status if bounds is None else status_at(bounds, now).value, row.broken_since
+        ),
         keepers=next(filter(None, map(seeing, steps)), ()) if is_wanted else (),
         followers=seeing(followers) if is_wanted else (),
         admins=steps[-1],

@@ -112,6 +112,10 @@ class DatasetFreshness(tk.BaseModel):
         UnicodeText,
         doc="period up to which the data reach, by their own dates: 2026-08; empty if none is known",
     )
+    broken_since = Column(
+        DateTime,
+        doc="since when the links of all of its resources have been broken; empty if one of them is not",
+    )
     ignored = Column(
         JSONB,
         doc=(

@@ -14,22 +14,21 @@ from datetime import date, datetime, timedelta
 import sqlalchemy as sa
 from dateutil.relativedelta import relativedelta
 
-from ..aging.status import Status
+from ..aging.status import GROUPS, NO_WORKING_LINK, Status
 from ..ckan_adapter.core import model
 from ..dates import utc
 from ..model import HistoryDay
 from ..translation import NN_
-from . import visibility
-from .labels import counted
+from . import labels, visibility
 from .tables import Context, Row, TableRequest
 from .visibility import NOBODY
 
-STATUSES = tuple(status.value for status in Status)
+STATUSES = tuple(labels.STATUSES)
 NEEDS_UPDATE = "needs_update"
 """The value of the filter for all statuses of :data:`NEED_UPDATE`."""
 DUE_SOON = "due_soon"
 """The value of the filter for datasets that are up to date and soon due."""
-NEED_UPDATE = (Status.DUE.value, Status.OVERDUE.value, Status.DELINQUENT.value)
+NEED_UPDATE = GROUPS["needs_update"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ def fresh_share(found: StatusCounts) -> str:
         "{fresh} of {count} datasets with known freshness are up to date ({percent} percent)",
     )
     fresh = found.statuses[Status.FRESH.value]
-    return counted(forms, found.known, percent=round(found.fresh_percent, 1), fresh=fresh)
+    return labels.counted(forms, found.known, percent=round(found.fresh_percent, 1), fresh=fresh)
 
 
 def status_rows(request: TableRequest) -> list[Row]:
@@ -135,13 +134,15 @@ def record(now: datetime) -> StatusCounts:
 
 JUDGED = "coalesce(f.status, 'unavailable')"
 """SQL: the status of a dataset, which it gets with the first refresh."""
+SHOWN = f"CASE WHEN f.broken_since IS NULL THEN {JUDGED} ELSE '{NO_WORKING_LINK}' END"
+"""SQL: :func:`..aging.status.shown_status`."""
 _DATASETS = """p.state = 'active' AND p.type = ANY(:types) AND {visible}
     AND (CAST(:organization AS text) IS NULL OR p.owner_org = :organization)"""
 _COUNTED = f"""
-SELECT {JUDGED} AS status, f.undetermined, g.id, g.name, coalesce(nullif(g.title, ''), g.name) AS title,
+SELECT {SHOWN} AS status, f.undetermined, g.id, g.name, coalesce(nullif(g.title, ''), g.name) AS title,
     count(*) AS number
 FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id LEFT JOIN "group" g ON g.id = p.owner_org
-WHERE {_DATASETS} GROUP BY {JUDGED}, f.undetermined, g.id"""
+WHERE {_DATASETS} GROUP BY {SHOWN}, f.undetermined, g.id"""
 
 
 def store(now: datetime, every: StatusCounts, organizations: Iterable[Row] = ()) -> None:

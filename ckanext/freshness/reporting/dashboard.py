@@ -15,9 +15,7 @@ from . import counts, harvests, report_tables, runs, tables, visibility, worklis
 from .counts import StatusCounts
 from .tables import Row, TableRequest
 
-KNOWN = tuple(
-    status.value for status in (Status.FRESH, Status.DUE, Status.OVERDUE, Status.DELINQUENT)
-)
+KNOWN = tuple(status for status in counts.STATUSES if status != Status.UNAVAILABLE.value)
 """The statuses that shares are made of: datasets with known freshness."""
 
 LISTED = 5

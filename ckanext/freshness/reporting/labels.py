@@ -22,7 +22,7 @@ from flask import has_request_context
 
 from ..aging import frequency
 from ..aging.evidence import Evidence
-from ..aging.status import GROUPS, Status
+from ..aging.status import GROUPS, NO_WORKING_LINK, Status, shown_status
 from ..checking.checkers import link_problems
 from ..checking.decisions import Outcome
 from ..checking.observations import Precision, period_of
@@ -53,9 +53,10 @@ STATUSES = {
     Status.DUE.value: State("due", "clock", N_("Due")),
     Status.OVERDUE.value: State("overdue", "triangle-exclamation", N_("Overdue")),
     Status.DELINQUENT.value: State("delinquent", "calendar-xmark", N_("Long overdue")),
+    NO_WORKING_LINK: State("broken", "link-slash", N_("No working link")),
     Status.UNAVAILABLE.value: State("unknown", "circle-question", N_("Freshness unknown")),
 }
-"""The states of a dataset by their stored status."""
+"""The states of a dataset by what :func:`..aging.status.shown_status` says of it."""
 
 LINKS = {
     "works": State("ok", "link", N_("Link works")),
@@ -110,6 +111,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         Status.DUE.value: N_("The next update is expected now."),
         Status.OVERDUE.value: N_("The update is late."),
         Status.DELINQUENT.value: N_("The update is so late that the dataset may be abandoned."),
+        NO_WORKING_LINK: N_("All links of this dataset are broken: its data can't be reached."),
         Status.UNAVAILABLE.value: N_(
             "We don't know how often this dataset should change, or when it did."
         ),
@@ -117,6 +119,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
     "group": {
         "up_to_date": N_("Up to date"),
         "needs_update": N_("Need an update"),
+        NO_WORKING_LINK: N_("No working link"),
         "unknown": N_("Freshness unknown"),
     },
     "source": {
@@ -529,10 +532,10 @@ def facet_levels(
     by_group = {item["name"]: {**item, "field": NAMES.group} for item in groups}
     found = []
     for group, members in GROUPS.items():
-        under = [by_status[one.value] for one in members if one.value in by_status]
+        under = [by_status[one] for one in members if one in by_status]
         item = by_group.get(group)
         if sum(one["count"] for one in under) != (item["count"] if item else 0):
-            return [by_status[one.value] for one in Status if one.value in by_status]
+            return [by_status[one] for one in STATUSES if one in by_status]
         if item is not None:
             is_shown = len(members) > 1 or any(one["active"] for one in under)
             found.append({**item, "under": under if is_shown else []})

@@ -14,6 +14,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from .. import settings
+from ..aging.status import NO_WORKING_LINK
 from ..checking.check_rows import REQUESTABLE_KEYS
 from ..checking.checkers import is_checked_elsewhere
 from ..checking.selection import IS_BROKEN
@@ -45,6 +46,7 @@ _STATUSES = (
     Column("due", N_("Due"), "number"),
     Column("overdue", N_("Overdue"), "number"),
     Column("delinquent", N_("Long overdue"), "number"),
+    Column(NO_WORKING_LINK, N_("No working link"), "number"),
     Column("unavailable", N_("Freshness unknown"), "number"),
 )
 
@@ -80,7 +82,7 @@ def _of_status(request: TableRequest) -> dict[str, Any]:
 
 
 def _with_label(row: Row) -> Row:
-    return {**row, "status_label": tk._(labels.STATUSES[row["status"]].label)}
+    return {**row, "status_label": tk._(labels.STATUSES[row["shown_status"]].label)}
 
 
 def _ignored(row: str) -> str:
@@ -95,7 +97,7 @@ DATASETS = DatasetTable(
     columns=(
         *DATASET,
         ORGANIZATION,
-        Column("status", N_("Status"), "status"),
+        Column("status", N_("Status"), "status", sort="shown_status"),
         Column("status_label"),
         Column("last_modified", N_("Last changed"), "changed"),
         Column("evidence", N_("How we know"), "evidence"),
@@ -103,14 +105,16 @@ DATASETS = DatasetTable(
         _FREQUENCY,
         *(Column("due", N_("Due"), "due"), Column("days_late")),
         *(Column("overdue"), Column("delinquent"), Column("undetermined"), Column("absent_since")),
+        Column("broken_since"),
     ),
-    select=f"""p.private, {counts.JUDGED} AS status, f.last_modified, f.evidence, f.confirmed_at,
-        f.frequency_days, f.due, f.overdue, f.delinquent, f.undetermined, f.absent_since, {_ignored("f")},
+    select=f"""p.private, {counts.SHOWN} AS shown_status, {counts.JUDGED} AS status, f.last_modified,
+        f.evidence, f.confirmed_at, f.frequency_days, f.due, f.overdue, f.delinquent, f.undetermined,
+        f.absent_since, f.broken_since, {_ignored("f")},
         CASE WHEN f.due < :moment THEN extract(day FROM :moment - f.due)::int END AS days_late""",
     complete=_with_label,
     source="FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id",
-    where=f"""(CAST(:statuses AS text[]) IS NULL OR {counts.JUDGED} = ANY(:statuses))
-        AND (NOT :is_soon OR f.due BETWEEN :moment AND :until)""",
+    where=f"""(CAST(:statuses AS text[]) IS NULL OR {counts.SHOWN} = ANY(:statuses))
+        AND (NOT :is_soon OR f.broken_since IS NULL AND f.due BETWEEN :moment AND :until)""",
     # The one that has been late for longest first.
     order="due",
     values=_of_status,

@@ -318,7 +318,7 @@ class DatasetTable(Table):
         column = next((one for one in self.columns if one.key == key), Column(key))
         by = column.sort or key
         if column.kind == "status":
-            by = f"array_position(ARRAY['delinquent', 'overdue', 'due', 'unavailable', 'fresh'], {by})"
+            by = f"array_position(ARRAY[{_BY_URGENCY}], {by})"
         elif column.kind in _IN_LETTERS:
             by = f"lower({by})"
         nulls = "" if key in self.always else "NULLS LAST"
@@ -329,6 +329,7 @@ _OF_PACKAGE = """p.id AS package_id, p.name, coalesce(nullif(p.title, ''), p.nam
     p.owner_org, g.name AS organization, coalesce(nullif(g.title, ''), g.name) AS organization_title,
     CASE WHEN :is_everything_edited OR p.owner_org = ANY(:edited)
         THEN nullif(p.maintainer_email, '') END AS maintainer_email"""
+_BY_URGENCY = "'no_working_link', 'delinquent', 'overdue', 'due', 'unavailable', 'fresh'"
 _IN_LETTERS = ("dataset", "organization", "resource")
 """Kinds of columns that are sorted without regard to capital letters."""
 

@@ -268,7 +268,7 @@ WHERE {IS_OPEN.format(row="c")}""",
     (SELECT count(*) FROM resource WHERE package_id = p.id AND state = 'active') AS resources,
     (SELECT min(id) FROM resource WHERE package_id = p.id AND state = 'active') AS resource_id""",
         f"""FROM freshness_dataset f JOIN own p ON p.id = f.package_id
-WHERE f.status IN ('due', 'overdue', 'delinquent') AND {_OPEN}""",
+WHERE f.status IN ('due', 'overdue', 'delinquent') AND f.broken_since IS NULL AND {_OPEN}""",
         "array_position(ARRAY['delinquent', 'overdue', 'due'], f.status), f.due, p.id",
     ),
     "frequency": Group(

@@ -49,6 +49,8 @@ def write(
     lying = [result.resource for result, _ in written if _shows_lies(result)]
     _withdraw_dates(resource.resource_id for resource in lying)
     concerned.update(resource.package_id for resource in lying)
+    turns = _turns(written)
+    concerned.update(package_id for package_id, _ in turns)
     for result, row in written:
         package_id, traits = result.resource.package_id, OUTCOMES[result.outcome]
         if pieces := _evidence(result):
@@ -77,8 +79,8 @@ def write(
     data_changes.write([change for change in changes if change is not None])
     touched = fields.write_found(written, settings.resource_fields())
     marks = assess_and_commit(sorted(concerned), now, run_id, found, touched)
-    turns = _turns([row for _, row in written])
-    return Conclusions(marks, turns.count((False, True)), turns.count((True, False)))
+    newly_broken = sum(is_broken_now for _, is_broken_now in turns)
+    return Conclusions(marks, newly_broken, repaired=len(turns) - newly_broken)
 
 
 def _shows_lies(result: CheckResult) -> bool:
@@ -106,22 +108,22 @@ def _those_of(package_ids: Collection[str], table: Any, condition: Any) -> list[
     return [package_id for (package_id,) in rows]
 
 
-def _turns(rows: Sequence[Any]) -> list[tuple[bool, bool]]:
-    """Return of each link that fails or failed whether it was broken before its check, and is now."""
+def _turns(written: Iterable[tuple[CheckResult, Any]]) -> list[tuple[str, bool]]:
+    """Return of each link that broke or works again its dataset, and whether it is broken now."""
     rule = settings.broken_rule()
     broken = partial(
         is_broken,
         least_failures=rule.broken_after_failures,
         least_span=rule.broken_after,
     )
-    return [
-        (
-            broken(row.failures_before, row.failing_since_before, row.failed_at_before),
-            broken(row.failures, row.failing_since, row.failed_at),
-        )
-        for row in rows
-        if row.failing_since or row.failing_since_before
-    ]
+    found = []
+    for result, row in written:
+        is_broken_now = broken(row.failures, row.failing_since, row.failed_at)
+        if is_broken_now != broken(
+            row.failures_before, row.failing_since_before, row.failed_at_before
+        ):
+            found.append((result.resource.package_id, is_broken_now))
+    return found
 
 
 def assess_and_commit(

@@ -21,7 +21,7 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from .. import settings
-from ..aging.status import GROUPS
+from ..aging.status import GROUPS, shown_status
 from ..checking.observations import period_of
 from ..ckan_adapter.core import (
     NAMES,
@@ -45,7 +45,7 @@ from ..dates import parse_date, utc_now
 from ..model import Unindexed
 from .our_fields import site_values
 
-_GROUP_OF = {status.value: group for group, statuses in GROUPS.items() for status in statuses}
+_GROUP_OF = {status: group for group, statuses in GROUPS.items() for status in statuses}
 
 _MAX_TERM = 32766
 """Bytes of UTF-8 in one term, at most. Solr refuses a document with a longer term."""
@@ -87,7 +87,7 @@ def _our_fields(extras: Mapping[str, str]) -> dict[str, Any]:
     }
     if period := period_of(extras.get(NAMES.data_until, "")):
         found[NAMES.data_until_date] = f"{min(period[0], utc_now().date())}T00:00:00Z"
-    status = extras.get(NAMES.status)
+    status = shown_status(extras.get(NAMES.status, ""), extras.get(NAMES.broken_since))
     if status in _GROUP_OF:
         found |= {NAMES.status: status, NAMES.group: _GROUP_OF[status]}
     if extras.get(NAMES.undetermined):

@@ -86,6 +86,7 @@ class FreshnessRow:
     confirmed_at: datetime | None = None
     absent_since: datetime | None = None
     data_until: str | None = None
+    broken_since: datetime | None = None
 
     def extras(self) -> dict[str, str]:
         """Return the dataset's extras.
@@ -97,6 +98,7 @@ class FreshnessRow:
             NAMES.status: self.status,
             NAMES.absent_since: utc_text(self.absent_since),
             NAMES.data_until: self.data_until,
+            NAMES.broken_since: utc_text(self.broken_since),
             NAMES.delinquent: utc_text(self.delinquent),
             NAMES.due: utc_text(self.due),
             NAMES.evidence: self.evidence,
@@ -191,6 +193,7 @@ def row_of(
         confirmed_at=utc_to_second(judgement.confirmed_at),
         absent_since=utc_to_second(dataset.absent_since),
         data_until=None if isinstance(reached, Silence) else period_text(reached[1]),
+        broken_since=utc_to_second(_broken_since(dataset)),
     )
 
 
@@ -202,6 +205,12 @@ def data_reached(dataset: DatasetSnapshot) -> tuple[ResourceSnapshot, DateColumn
         return max(answers, key=lambda answer: answer[1].until or "")
     reasons = {one for _, one in found if isinstance(one, Silence)}
     return next((one for one in reversed(Silence) if one in reasons), Silence.NONE)
+
+
+def _broken_since(dataset: DatasetSnapshot) -> datetime | None:
+    """Return since when all links of a dataset have been broken; None if one of them is not, or it has none."""
+    since = [resource.broken_since for resource in dataset.resources]
+    return max(filter(None, since), default=None) if all(since) else None
 
 
 def current(dataset: DatasetSnapshot, now: datetime, rules: SiteRules) -> tuple[Any, Judgement]:

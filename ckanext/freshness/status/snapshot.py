@@ -15,11 +15,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Boundaries
 from ..checking import fields
+from ..checking.checkers import checked_elsewhere
 from ..checking.decisions import outcomes_that
 from ..checking.observations import DateColumn
+from ..checking.selection import IS_BROKEN
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
@@ -56,6 +59,8 @@ class ResourceSnapshot:
     """Why its changes cannot be determined, by the last check of its URL: ``api``, ``page``, ``blocked``."""
     dates: Sequence[DateColumn]
     """The columns of dates of its file, by the last check of its URL."""
+    broken_since: datetime | None
+    """Since when its link has been failing, if it is broken."""
     fields: tuple[Any, ...]
     """Its own fields, with the checker's values: the arguments of :func:`..checking.fields.stored`."""
     wrote: str | None
@@ -98,7 +103,8 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
     ids = {"ids": [row.id for row in packages]}
     resources: dict[str, list[Any]] = defaultdict(list)
     gone: dict[str, list[str]] = defaultdict(list)
-    for row in session.execute(_RESOURCES, ids).all():
+    values = {**ids, **settings.broken_rule().values}
+    for row in session.execute(sa.text(_resources_sql()), values).all():
         if row.id is None:
             gone[row.owner].append(row.known_id)
         else:
@@ -164,6 +170,7 @@ def _resource(row: Any) -> ResourceSnapshot:
         host=row.host if row.checked_url == url else None,
         undetermined=row.undetermined if is_at_url else None,
         dates=[DateColumn(*one) for one in (row.dates if is_at_url else None) or ()],
+        broken_since=aware(row.broken_since),
         fields=(row.last_modified, row.size, row.mimetype, row.hash),
         wrote=row.wrote if is_at_url else None,
     )
@@ -185,20 +192,37 @@ ORDER BY p.id"""
 
 _NO_NEWS = ", ".join(f"'{one}'" for one in sorted(outcomes_that(lambda it: not it.is_news)))
 
-_RESOURCES = sa.text(f"""
+
+def _resources_sql() -> str:
+    """Return SQL of the resources of datasets, and of those that are remembered of them."""
+    links = checked_elsewhere()
+    if links is None:
+        return _RESOURCES.format(broken=_BROKEN, elsewhere="")
+    broken = f"CASE WHEN e.resource_id IS NULL THEN {_BROKEN} ELSE e.broken_since END"
+    return _RESOURCES.format(broken=broken, elsewhere=_ELSEWHERE.format(links=links))
+
+
+_BROKEN = f"CASE WHEN c.url = r.url AND {IS_BROKEN} THEN c.failing_since END"
+_ELSEWHERE = f"""
+LEFT JOIN LATERAL (
+    SELECT c.resource_id, CASE WHEN {IS_BROKEN} THEN c.failing_since END AS broken_since
+    FROM ({{links}}) c WHERE c.resource_id = r.id
+) e ON true"""
+_RESOURCES = f"""
 SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url_type, r.created,
     r.last_modified, r.size, r.mimetype, r.hash,
     r.last_modified = CAST({fields.OURS.format("last_modified")} AS timestamp) AS date_is_ours,
     r.hash = {fields.OURS.format("hash")} AS hash_is_ours, r.extras,
-    CAST(nullif(c.wrote, '{{}}') AS text) AS wrote, c.url AS checked_url, c.host, c.undetermined,
     c.known -> 'dates' AS dates,
+    CAST(nullif(c.wrote, '{{{{}}}}') AS text) AS wrote, c.url AS checked_url, c.host, c.undetermined,
     c.succeeded_at >= m.url_changed_at AND c.failures = 0 AND c.found IS NULL AS is_found,
+    {{broken}} AS broken_since,
     c.attempts -> 0 ->> 'outcome' NOT IN ({_NO_NEWS}) AS is_news,
     m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash, m.hash_writer, m.url_changed_at
 FROM (SELECT * FROM resource WHERE package_id = ANY(:ids) AND state = 'active') r
 FULL JOIN (SELECT * FROM freshness_resource WHERE package_id = ANY(:ids)) m ON m.resource_id = r.id
-LEFT JOIN freshness_check c ON c.resource_id = r.id
-ORDER BY r.position""")
+LEFT JOIN freshness_check c ON c.resource_id = r.id{{elsewhere}}
+ORDER BY r.position"""
 
 _EVIDENCE = sa.text("""
 SELECT package_id, resource_id, evidence, happened_at, claimed_at

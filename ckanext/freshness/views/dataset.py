@@ -10,9 +10,9 @@ from dateutil.parser import isoparse
 from flask import Blueprint, Response, jsonify
 from flask.typing import ResponseReturnValue
 
+from ..aging.status import GROUPS
 from ..dates import aware, utc_now
 from ..reporting import harvests, links, worklist
-from ..reporting.dashboard import KNOWN
 from ..runs import copies as kept_copies
 from ..runs import requested
 from ..translation import N_
@@ -74,6 +74,7 @@ def timeline(shown: dict[str, Any], now: datetime) -> dict[str, Any] | None:
         return None
     edges = [isoparse(shown["boundaries"][name]) for name in ("due", "overdue", "delinquent")]
     begins, ends = [None, *edges], [*edges, None]
+    statuses = (*GROUPS["up_to_date"], *GROUPS["needs_update"])
     index = sum(now >= edge for edge in edges)
     since = max(
         filter(None, (shown["last_modified"], (shown.get("confirmation") or {}).get("date")))
@@ -84,7 +85,7 @@ def timeline(shown: dict[str, Any], now: datetime) -> dict[str, Any] | None:
     part = (now - begin) / length if length > timedelta(0) else 0.0
     zones = [
         {"status": status, "begin": begins[at], "end": ends[at], "current": at == index}
-        for at, status in enumerate(KNOWN)
+        for at, status in enumerate(statuses)
     ]
     return {"zones": zones, "today": 100 * (index + min(max(part, 0.0), 0.95)) / len(zones)}
 

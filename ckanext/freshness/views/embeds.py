@@ -57,6 +57,7 @@ COLOURS = {
     "due": "#6b4e00",
     "overdue": "#8a3600",
     "delinquent": "#7a0c1e",
+    "broken": "#47186b",
     "unknown": "#3c444b",
 }
 """Backgrounds by state; white text on them has a contrast of 7:1 or more."""

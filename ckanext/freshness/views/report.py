@@ -190,7 +190,7 @@ def _filters(found: Table, request: TableRequest) -> dict[str, int | None]:
         }
     if found is not report_tables.DATASETS:
         return {}
-    numbers = report_tables.DATASETS.counts(every, "status")
+    numbers = report_tables.DATASETS.counts(every, "shown_status")
     return {
         "": sum(numbers.values()),
         counts.NEEDS_UPDATE: sum(numbers.get(status, 0) for status in counts.NEED_UPDATE),

@@ -155,7 +155,7 @@ def snapshot(*pieces: DatedEvidence, is_known: bool = True, **more: Any) -> Data
 
     resource = ResourceSnapshot(
         *("r", "", "http://x.org/", None, "", MADE, None, {}, is_known, None, None),
-        *(None, None, False, False, None, None, (), (), None),
+        *(None, None, False, False, None, None, (), None, (), None),
     )
     dataset = DatasetSnapshot("p", "dataset", {}, True, None, {}, Row(), [resource], [], pieces)
     return replace(dataset, **more)

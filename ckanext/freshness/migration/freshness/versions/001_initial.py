@@ -171,6 +171,7 @@ def upgrade() -> None:
         sa.Column("confirmed_at", sa.DateTime),
         sa.Column("absent_since", sa.DateTime),
         sa.Column("data_until", sa.UnicodeText),
+        sa.Column("broken_since", sa.DateTime),
         sa.Column("ignored", JSONB),
         sa.PrimaryKeyConstraint("package_id"),
     )

@@ -1,0 +1,137 @@
+"""A dataset whose links are all broken is called so wherever people read of it, whatever its dates say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.dates import utc_now
+from ckanext.freshness.mails import news
+from ckanext.freshness.runs import check_run
+from ckanext.freshness.runs.check_run import CheckScope
+from ckanext.freshness.status.refresh import refresh
+from ckanext.freshness.tests.pages.conftest import Get, Read
+from ckanext.freshness.tests.pages.reports import rows_of, text_of
+from ckanext.freshness.tests.pages.test_badge import badges, values
+from ckanext.freshness.tests.web.support import FileServer, Served
+
+DAY = timedelta(days=1)
+UPLOAD = {"url": "here.csv", "url_type": "upload"}
+DATASETS: dict[str, tuple[int, list[str | dict[str, str]], list[str]]] = {
+    "one-gone": (1, ["gone"], ["No working link"]),
+    "all-gone": (1, ["gone", "gone"], ["No working link"]),
+    "late-and-gone": (30, ["gone"], ["No working link"]),
+    "half-gone": (1, ["gone", "there"], ["Up to date", "Broken link"]),
+    "upload": (1, ["gone", UPLOAD], ["Up to date", "Broken link"]),
+    "walled": (1, ["walled"], ["Up to date"]),
+    "there": (1, ["there"], ["Up to date"]),
+    "late": (30, ["there"], ["Long overdue"]),
+    "empty": (1, [], ["Freshness unknown"]),
+}
+"""Weekly datasets by name: the age of their data in days, their files, and their badges."""
+GONE = {name for name, (_, _, shown) in DATASETS.items() if "No working link" in shown}
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    with FileServer() as server:
+        yield server
+
+
+@pytest.fixture
+def editor(clean_site: None, impatient_checks: None, server: FileServer) -> dict[str, Any]:
+    """An editor of the datasets, which were checked on four nights."""
+    user = dict(factories.UserWithToken())
+    factories.Organization(name="relief", users=[{"name": user["name"], "capacity": "editor"}])
+    for name, (age, files, _) in DATASETS.items():
+        day = (utc_now() - age * DAY).replace(tzinfo=None).isoformat()
+        resources = [
+            {"created": day, "last_modified": day, "format": "CSV"}
+            | (file if isinstance(file, dict) else {"url": f"{server.url}/{name}-{number}-{file}"})
+            for number, file in enumerate(files)
+        ]
+        extras = [{"key": "frequency", "value": "7"}]
+        factories.Dataset(
+            name=name, title=name, owner_org="relief", resources=resources, extras=extras
+        )
+        for number, file in enumerate(files):
+            if file in ("gone", "walled"):
+                status = 404 if file == "gone" else 403
+                server.files[f"/{name}-{number}-{file}"] = Served(status, b"Not here", {})
+    for night in (3, 2, 1, 0):
+        moment = utc_now() - night * DAY
+        check_run.check(CheckScope(everything=True), lambda moment=moment: moment)
+    refresh(utc_now())
+    model.Session.remove()
+    return user
+
+
+def test_it_is_called_so_everywhere(
+    get: Get, read: Read, editor: dict[str, Any], server: FileServer
+) -> None:
+    # CKAN's pages, and the facet, whose values find what they count.
+    for name, (_, _, expected) in DATASETS.items():
+        assert badges(read(f"/dataset/{name}").h1) == expected, name
+        (item,) = read(f"/dataset/?q=name:{name}").select(".dataset-item")
+        assert badges(item) == expected, name
+    found = {label: (count, link) for label, count, link in values(read("/dataset/"))}
+    assert {label: int(count) for label, (count, _) in found.items()} == {
+        "Up to date": 4,
+        "Need an update": 1,
+        "Long overdue": 1,
+        "No working link": len(GONE),
+        "Freshness unknown": 1,
+    }
+    for label in ("Up to date", "No working link"):
+        count, link = found[label]
+        assert len(read(link).select(".dataset-item")) == int(count)
+
+    # Our own page, whose colour is the badge's; the API has the status by dates.
+    page = read("/dataset/one-gone/freshness", editor)
+    words = text_of(page.select_one("section[aria-labelledby=freshness-status]"))
+    assert words.startswith("No working link Its link has been broken since ")
+    assert "Up to date" not in words
+    shown = call_action("freshness_show", id="one-gone")
+    assert shown["status"] == "fresh" and shown["broken_since"]
+    extras = {
+        one["key"]: one["value"] for one in call_action("package_show", id="one-gone")["extras"]
+    }
+    assert extras["freshness"] == "fresh"
+    assert extras["freshness_broken_since"] == shown["broken_since"]
+    assert "no working link" in get("/dataset/one-gone/freshness.svg").get_data(as_text=True)
+
+    # Lists, their figures and their files.
+    for status, expected in {"no_working_link": GONE, "delinquent": {"late"}}.items():
+        rows = rows_of(get(f"/freshness/datasets.csv?status={status}"))
+        assert {row["name"] for row in rows} == expected
+    assert {
+        row["status_label"] for row in rows_of(get("/freshness/datasets.csv?status=fresh"))
+    } == {"Up to date"}
+    chips = [text_of(one) for one in read("/freshness/datasets").select(".fr-filters a")]
+    assert {"Up to date 4", "No working link 3", "Long overdue 1"} <= {*chips}
+    page = read("/freshness/datasets?status=no_working_link")
+    assert badges(page.select_one("table")) == ["No working link"] * len(GONE)
+    page = read("/freshness")
+    assert text_of(page.select_one("#freshness-share")).startswith("50% of 8 datasets")
+    legend = [text_of(one) for one in page.select(".fr-legend li")]
+    assert any(one.startswith("No working link 3") for one in legend)
+
+    # It is a link to mend, not data to update.
+    page = read("/freshness/mine", editor)
+    assert [text_of(one) for one in page.select(".fr-title[href$='/freshness']")] == ["late"]
+    overdue = {one.package_id for one in news.overdue(utc_now())}
+    assert call_action("package_show", id="late-and-gone")["id"] not in overdue
+
+    # The first link that works again ends it.
+    server.files.pop("/all-gone-1-gone")
+    check_run.check(
+        CheckScope(package_ids=(call_action("package_show", id="all-gone")["id"],)), utc_now
+    )
+    assert badges(read("/dataset/all-gone").h1) == ["Up to date", "Broken link"]
+    assert call_action("freshness_show", id="all-gone")["broken_since"] is None
