@@ -25,7 +25,6 @@ from .ckan_adapter.core import CkanConfigurationException
 from .harvesting.brake import BrakeLimits
 from .harvesting.source_config import SourceConfig
 from .web.address_guard import Guard
-from .web.errors import FetchError
 from .web.exchange import ClientSettings, Limits
 from .web.hosts import HostPolicy
 from .web.urls import host_name, parse_url
@@ -355,8 +354,6 @@ class Checks:
 
     rules: SelectionRules
     """Which resources are checked, and when."""
-    site: str
-    """The beginning of the URLs of files on the portal itself."""
     limits: Limits
     policy: HostPolicy
     policies: Mapping[str, HostPolicy]
@@ -384,7 +381,6 @@ def checks() -> Checks:
     )
     return Checks(
         rules=rules,
-        site=site_root(),
         limits=_limits(CHECK),
         policy=policy,
         policies={
@@ -448,15 +444,3 @@ def site_url() -> str:
     root = (tk.config.get("ckan.root_path") or "").replace("/{{LANG}}", "").rstrip("/")
     site = str(tk.config.get("ckan.site_url") or "").rstrip("/")
     return f"{site}{root}"
-
-
-def site_root() -> str:
-    """Return what all URLs of the site begin with, in small letters: protocol, host, port and path.
-
-    :raises OptionError: ``ckan.site_url`` has no host
-    """
-    try:
-        parse_url(site_url())
-    except FetchError as error:
-        raise OptionError(f"ckan.site_url: {error}") from error
-    return f"{site_url().lower()}/"

@@ -166,7 +166,6 @@ def stream(
         "requestable": list(REQUESTABLE_KEYS),
         "ids": list(package_ids or ()),
         "host": host,
-        "site": checks.site,
     }
     which = ""
     if package_ids is not None:

@@ -34,9 +34,9 @@ find the first few. CASE hides the second condition from its estimates.
 """
 
 
-IS_HERE = "(r.url_type IS NOT DISTINCT FROM 'upload' OR starts_with(lower(r.url), :site))"
-"""SQL: whether the file of the resource ``r`` is on this portal, so that there is no link to check. ``:site``
-is the result of :func:`..settings.site_root`."""
+IS_HERE = "coalesce(r.url_type IN ('upload', 'datastore', 'tabledesigner'), false)"
+"""SQL: whether CKAN itself holds the data of the resource ``r``, so that there is no link to check. A link that
+begins with the site's own address may lead nowhere."""
 
 
 FAILURES = """CASE WHEN {row}.failed_at IS NULL THEN 0 ELSE {row}.failures END AS failures,

@@ -211,7 +211,7 @@ _OF_RESOURCES = "r.id = ANY(:ids)"
 
 def _rows(which: str, ids: Sequence[str | None], most: int | None = None) -> list[Any]:
     """Return the active resources of some datasets, or with some ids, with their checks and copies."""
-    values = {"ids": list(ids), "most": most, "site": settings.site_root()}
+    values = {"ids": list(ids), "most": most}
     return list(model.Session.execute(sa.text(_links(_ALL, which) + _ORDER), values))
 
 

@@ -269,7 +269,6 @@ def _every_link() -> str:
 def _of_every(request: TableRequest) -> dict[str, Any]:
     return {
         **_of_broken(request),
-        "site": settings.site_root(),
         "adhoc": sorted(settings.adhoc_hosts()),
         "unclear": sorted(links.UNCHECKED),
         "never": [*settings.ARCHIVED_KEYS, *REQUESTABLE_KEYS],

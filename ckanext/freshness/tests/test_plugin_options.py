@@ -13,7 +13,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import pytest
 import yaml
@@ -242,7 +241,6 @@ def test_a_source_may_set_its_own_limits_of_deletions() -> None:
 @pytest.mark.usefixtures("with_plugins")
 def test_a_sites_rules() -> None:
     given = {
-        "ckan.site_url": "https://Data.Example.org:8443/portal",
         "ckanext.freshness.check.host_limits": ["fast.example.org=8,50.5"],
         "ckanext.freshness.check_intervals": ["7:0.5", "365:2", "14"],
         "ckanext.freshness.connections": ["check:3", "harvest:9"],
@@ -253,7 +251,6 @@ def test_a_sites_rules() -> None:
             stack.enter_context(changed_config(key, value))
         checks = settings.checks()
         harvest = settings.harvest_policy(SourceConfig()), settings.harvest_limits(SourceConfig())
-    assert checks.site == "https://data.example.org:8443/portal/"
     assert checks.policy == HostPolicy(3, 4.0, failures=10)
     # What a host has of its own takes nothing else from it.
     assert checks.policies == {"fast.example.org": HostPolicy(8, 50.5, failures=10)}
@@ -306,12 +303,3 @@ def test_what_requests_say_of_the_site(
         assert can_be_sent(agent) and agent.isascii()
         # Firewalls block who says so.
         assert not any(word in agent.lower() for word in ("link", "check"))
-
-
-@pytest.mark.usefixtures("with_plugins")
-def test_a_site_url_without_a_host_is_refused() -> None:
-    with (
-        changed_config("ckan.site_url", "nowhere"),
-        pytest.raises(settings.OptionError, match=r"^ckan\.site_url"),
-    ):
-        p.get_plugin("freshness").configure(tk.config)

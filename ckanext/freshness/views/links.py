@@ -9,12 +9,10 @@ import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from .. import settings
 from ..checking.decisions import ResourceToCheck
-from ..checking.selection import SelectionReason
 from ..dates import utc_now
 from ..logic.validators import count_costly
-from ..reporting import harvests, labels, link_repairs, report_tables, visibility
+from ..reporting import harvests, link_repairs, report_tables, visibility
 from ..reporting import links as link_facts
 from ..reporting.tables import Context, Row, TableRequest
 from ..runs import requested
@@ -126,14 +124,11 @@ def test(id: str) -> ResponseReturnValue:
     result = None
     try:
         tk.check_access("package_update", dict(context), {"id": id})
-        if url.lower().startswith(settings.site_root()):
-            words = labels.label("not checked", SelectionReason.INTERNAL.value)
-        else:
-            with requested.one_test_of(context["user"]):
-                count_costly(context, utc_now())
-                to_check = ResourceToCheck("", "", url, format=tk.request.form.get("format"))
-                result = requested.tested([to_check]).get("")
-            words = requested.tested_in_words(result)
+        with requested.one_test_of(context["user"]):
+            count_costly(context, utc_now())
+            to_check = ResourceToCheck("", "", url, format=tk.request.form.get("format"))
+            result = requested.tested([to_check]).get("")
+        words = requested.tested_in_words(result)
     except tk.ValidationError as error:
         words = error_text(error)
     except (tk.NotAuthorized, tk.ObjectNotFound):

@@ -78,26 +78,15 @@ def test_each_active_resource_of_a_judged_type_has_a_row() -> None:
     assert sql("SELECT resource_id, first_seen FROM freshness_check") == [("r-private", seen)]
 
 
-@pytest.mark.parametrize(
-    ("url", "is_internal"),
-    [
-        ("https://Data.example.org:8443/portal/dataset/a/resource/r/download/a.csv", True),
-        # Other programs answer at other ports and paths of the portal's host.
-        ("https://data.example.org/portal/dataset/a.csv", False),
-        ("https://data.example.org:8443/files/a.csv", False),
-        ("https://data.example.org:8443/portal2/a.csv", False),
-        ("https://data.example.org:8443.evil.example/portal/a.csv", False),
-    ],
-)
-def test_only_what_is_below_the_sites_url_is_on_the_portal(
-    url: str, is_internal: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(tk.config, "ckan.site_url", "https://data.example.org:8443")
-    monkeypatch.setitem(tk.config, "ckan.root_path", "/portal/{{LANG}}")
+def test_only_what_ckan_itself_holds_is_on_the_portal() -> None:
     package()
-    resource(url=url)
+    for url_type in ("upload", "datastore", "tabledesigner", "", None):
+        resource(
+            f"r-{url_type}", url=f"{tk.config['ckan.site_url']}/no/such.csv", url_type=url_type
+        )
     check_rows.sync(NOW, TYPES)
-    assert [row.is_internal for row in rows()] == [is_internal]
+    held = {row.resource_id for row in rows() if row.is_internal}
+    assert held == {"r-upload", "r-datastore", "r-tabledesigner"}
 
 
 def test_another_url_is_another_thing() -> None:

@@ -84,8 +84,12 @@ LINKS: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
     "never checked": ({}, None, "waiting"),
     "made on request": ({"url": "https://proxy.hxlstandard.org/data.csv"}, None, "excluded"),
     "an upload": ({"url": "data.csv", "url_type": "upload"}, None, "internal"),
-    "on this portal": ({"url": "http://test.ckan.net/dataset/a/data.csv"}, None, "internal"),
-    "other port": ({"url": "http://test.ckan.net:8080/data.csv"}, None, "waiting"),
+    "in the datastore": (
+        {"url": "http://test.ckan.net/a", "url_type": "datastore"},
+        None,
+        "internal",
+    ),
+    "the portal's address": ({"url": "http://test.ckan.net/dataset/a/data.csv"}, None, "waiting"),
 }
 """Links by name: the resource, what is known of its check, and its state."""
 STATES = sorted({state for _, _, state in LINKS.values()})

@@ -16,7 +16,7 @@ START = datetime(2024, 1, 1, 2, tzinfo=timezone.utc)
 FOLDER = Path(__file__).parent / "replay"
 
 _PLACES = {
-    "site": "http://test.ckan.net/download/{file}.csv",
+    "site": "http://test.ckan.net/datastore/dump/{file}",
     "adhoc": "http://proxy.hxlstandard.org/data/{file}.csv",
 }
 
@@ -47,6 +47,11 @@ class Dataset:
         """Where a file is."""
         place = _PLACES.get(self.more.get("place", ""), f"{server}/{{file}}.csv")
         return place.format(file=file)
+
+    @property
+    def url_type(self) -> str | None:
+        """Whether CKAN holds its files."""
+        return "datastore" if self.more.get("place") == "site" else None
 
     @property
     def extras(self) -> dict[str, str]:
