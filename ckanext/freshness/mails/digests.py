@@ -166,7 +166,10 @@ def _concerned(
         return tuple(dict.fromkeys(found))
     if dataset is None or one.receivers is Receivers.OPERATORS:
         return operators
-    return dataset.followers if one.receivers is Receivers.FOLLOWERS else dataset.keepers
+    if one.receivers is Receivers.FOLLOWERS:
+        assert one.at is not None
+        return tuple(address for address, since in dataset.followers.items() if since <= one.at)
+    return dataset.keepers
 
 
 def _current(now: datetime, kinds: Collection[str]) -> dict[Key, News]:

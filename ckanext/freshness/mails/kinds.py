@@ -120,11 +120,11 @@ def _editors(dataset: DatasetFacts) -> str:
 def _followed_row(one: News, facts: MailFacts) -> Row:
     if "evidence" not in one.details:
         return _dataset_row(one, facts)
-    return _dataset_row(one, facts, f"{tk._('The data changed:')} {_changed(one.details)}")
+    return _dataset_row(one, facts, _changed(N_("The data changed:"), one.details))
 
 
 def _lost_row(one: News, facts: MailFacts) -> Row:
-    row = _dataset_row(one, facts, f"{tk._('The file changed:')} {_changed(one.details)}")
+    row = _dataset_row(one, facts, _changed(N_("The file changed:"), one.details))
     return replace(row, state=None)
 
 
@@ -134,9 +134,17 @@ def _resource_name(details: Mapping[str, Any]) -> str:
     return line(name) or (display_url(url) if url and details.get("resource_id") else "")
 
 
-def _changed(details: Mapping[str, Any]) -> str:
-    """Return what changed in the data, after the name of its resource."""
-    return ": ".join(filter(None, (_resource_name(details), line(change_label(details)))))
+def _changed(words: str, details: Mapping[str, Any]) -> str:
+    """Return what changed in the data, after the name of its resource; of several files their number.
+
+    :param words: that stand before the change of one file
+    """
+    if details["files"] > 1:
+        return labels.counted(
+            NN_("{count} file changed", "{count} files changed"), details["files"]
+        )
+    parts = filter(None, (_resource_name(details), line(change_label(details))))
+    return f"{tk._(words)} {': '.join(parts)}"
 
 
 def _link_row(one: News, facts: MailFacts) -> Row:

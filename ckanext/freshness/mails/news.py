@@ -28,6 +28,8 @@ from ..reporting.visibility import SITE, rows
 from . import recipients
 from .recipients import Receivers
 
+NIGHT = timedelta(hours=12)
+"""The longest time between two changes that one check of all links finds."""
 RECENT = timedelta(days=7)
 """How long a change of data, or a link that works again, can be told of."""
 
@@ -41,6 +43,7 @@ class News:
     :ivar details: values for its row in a mail; for editors, with the ``owner_org`` of the harvest source
     :ivar is_open: whether somebody must act. If not, nobody is told, but the fact lasts: it is no news when
         somebody must act again
+    :ivar at: when it happened: followers are told only if they followed the dataset then
     """
 
     about: str
@@ -48,6 +51,7 @@ class News:
     package_id: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     is_open: bool = True
+    at: datetime | None = None
 
 
 def overdue(now: datetime) -> Iterator[News]:
@@ -61,23 +65,23 @@ def _crossed(statuses: tuple[str, ...], receivers: Receivers, now: datetime) -> 
 
     A dataset's first status is no news, since it may be years old. Neither is an old date that a check finds
     at its server, nor a change of the site's thresholds, which could affect thousands of datasets. Ignored
-    datasets, and those without a working link, are left out.
+    datasets are left out.
     """
     crossed = _CROSSED.format(date=statuses[0], open=IS_OPEN.format(row="d"))
     today = now.date().isoformat()
     for row in rows(crossed, statuses=list(statuses), now=utc(now), today=today):
         # Not the id of a change: a status that goes and comes back before the next mail is no news.
-        yield News(f"{statuses[0]}:{row.package_id}", receivers, row.package_id)
+        about = f"{statuses[0]}:{row.package_id}"
+        yield News(about, receivers, row.package_id, at=aware(row.crossed_at))
 
 
 _CROSSED = """
-SELECT t.package_id FROM (
+SELECT t.package_id, d.{date} AS crossed_at FROM (
     SELECT DISTINCT ON (package_id) package_id, from_status, cause FROM freshness_transition
     WHERE to_status = ANY(:statuses) AND coalesce(from_status, '') <> ALL(:statuses)
     ORDER BY package_id, id DESC
 ) t JOIN freshness_dataset d ON d.package_id = t.package_id AND d.{date} <= :now
-WHERE t.from_status IS NOT NULL AND t.cause NOT IN ('recompute', 'check') AND d.broken_since IS NULL
-    AND {open}"""
+WHERE t.from_status IS NOT NULL AND t.cause NOT IN ('recompute', 'check') AND {open}"""
 
 
 def broken_links(now: datetime) -> Iterator[News]:
@@ -90,11 +94,14 @@ def broken_links(now: datetime) -> Iterator[News]:
 
 
 def _changes(condition: str, receivers: Receivers, now: datetime) -> Iterator[News]:
-    """Yield the newest recent change of each active dataset that meets a condition."""
-    newest = "SELECT DISTINCT ON (package_id) * FROM ({}) n ORDER BY package_id, seen_at DESC, id"
-    statement = newest.format(f"{_CHANGES} AND {condition}")
-    for row in rows(statement, since=utc(now - RECENT)):
-        yield News(row.id, receivers, row.package_id, dict(row._mapping))
+    """Yield the newest recent change of each active dataset that meets a condition.
+
+    Its details also have how many ``files`` of the dataset have changed in the same night.
+    """
+    statement = _NEWEST.format(changes=f"{_CHANGES} AND {condition}")
+    for row in rows(statement, since=utc(now - RECENT), night=NIGHT):
+        details = dict(row._mapping)
+        yield News(row.id, receivers, row.package_id, details, at=aware(row.seen_at))
 
 
 def lost_contents(now: datetime) -> Iterator[News]:
@@ -118,6 +125,14 @@ FROM freshness_change c JOIN package p ON p.id = c.package_id AND p.state = 'act
 LEFT JOIN resource r ON r.id = c.resource_id AND r.state = 'active'
 WHERE c.seen_at >= :since AND c.evidence <> 'created'"""
 """SQL: changes of the data of active datasets ``p`` since a moment."""
+_NEWEST = """
+WITH changes AS ({changes})
+SELECT n.*, (
+    SELECT count(DISTINCT c.resource_id) FROM changes c
+    WHERE c.package_id = n.package_id AND c.seen_at > n.seen_at - :night
+) AS files
+FROM (SELECT DISTINCT ON (package_id) * FROM changes ORDER BY package_id, seen_at DESC, id) n
+ORDER BY n.package_id"""
 
 _HAS_LOST = """(jsonb_array_length(coalesce(c.summary -> 'removed', '[]')) > 0 OR EXISTS (
     SELECT FROM jsonb_array_elements(coalesce(c.summary -> 'tables', '[]')) t

@@ -126,8 +126,8 @@ class DatasetFacts:
     :ivar status: its present status, as people are shown it
     :ivar keepers: the addresses of the people who look after it and may see it; none if its organization
         wants no mails
-    :ivar followers: the addresses of the users who follow it, its organization or a group of it, and may see
-        it; none if its organization wants no mails
+    :ivar followers: since when users have followed it, its organization or a group of it, by the addresses of
+        those who may see it; none if its organization wants no mails
     :ivar admins: the addresses of the admins of its organization
     """
 
@@ -144,7 +144,7 @@ class DatasetFacts:
     is_harvested: bool
     status: str
     keepers: tuple[str, ...]
-    followers: tuple[str, ...]
+    followers: Mapping[str, datetime]
     admins: tuple[str, ...]
 
 
@@ -179,11 +179,13 @@ def _datasets(ids: list[str], now: datetime) -> dict[str, DatasetFacts]:
     held = hold_packages([row.id for row in found])
     admins = admins_of({row.owner_org for row in found if row.owner_org})
     steps = {row.id: _steps(row, admins.get(row.owner_org, ())) for row in found}
-    following = _grouped(_FOLLOWING, ids)
+    following: dict[str, dict[str, datetime]] = defaultdict(dict)
+    for id, email, since in rows(_FOLLOWING, ids=ids):
+        following[id] |= dict.fromkeys(addresses(email), aware(since))
     groups = [step for each in steps.values() for step in each] + [*following.values()]
     users = users_of({address for group in groups for address in group})
     facts = {
-        row.id: _facts(row, steps[row.id], following.get(row.id, ()), users, now) for row in found
+        row.id: _facts(row, steps[row.id], following.get(row.id, {}), users, now) for row in found
     }
     del held
     return facts
@@ -222,7 +224,7 @@ def _has_consent(configs: Sequence[str | None] | None) -> bool:
 def _facts(
     row: Any,
     steps: Sequence[tuple[str, ...]],
-    followers: tuple[str, ...],
+    followers: Mapping[str, datetime],
     users: Mapping[str, Sequence[Any]],
     now: datetime,
 ) -> DatasetFacts:
@@ -246,7 +248,7 @@ def _facts(
             row.status if bounds is None else status_at(bounds, now).value, row.broken_since
         ),
         keepers=next(filter(None, map(seeing, steps)), ()) if is_wanted else (),
-        followers=seeing(followers) if is_wanted else (),
+        followers={one: followers[one] for one in seeing(followers)} if is_wanted else {},
         admins=steps[-1],
     )
 
@@ -313,16 +315,17 @@ WHERE m.group_id = ANY(:ids) AND m.table_name = 'user' AND m.state = 'active'
 ORDER BY m.group_id, u.name"""
 
 FOLLOWERS = """
-SELECT object_id AS package_id, follower_id FROM user_following_dataset
-UNION SELECT q.id, g.follower_id FROM user_following_group g JOIN package q ON q.owner_org = g.object_id
-UNION SELECT m.table_id, g.follower_id FROM user_following_group g
+SELECT object_id AS package_id, follower_id, datetime AS since FROM user_following_dataset
+UNION ALL SELECT q.id, g.follower_id, g.datetime FROM user_following_group g
+    JOIN package q ON q.owner_org = g.object_id
+UNION ALL SELECT m.table_id, g.follower_id, g.datetime FROM user_following_group g
     JOIN member m ON m.group_id = g.object_id AND m.table_name = 'package' AND m.state = 'active'"""
-"""SQL: the users who follow a dataset, its organization or one of its groups."""
+"""SQL: the users who follow a dataset, its organization or one of its groups, and since when."""
 
 _FOLLOWING = f"""
-SELECT f.package_id, u.email FROM ({FOLLOWERS}) f
+SELECT f.package_id, u.email, min(f.since) AS since FROM ({FOLLOWERS}) f
 JOIN "user" u ON u.id = f.follower_id AND u.state = 'active' AND u.email IS NOT NULL
-WHERE f.package_id = ANY(:ids) ORDER BY f.package_id, u.name"""
+WHERE f.package_id = ANY(:ids) GROUP BY f.package_id, u.id ORDER BY f.package_id, u.name"""
 
 
 def editors(emails: Iterable[str]) -> set[str]:

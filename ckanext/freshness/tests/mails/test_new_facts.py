@@ -240,6 +240,28 @@ def test_followers_are_told_of_what_they_may_see(
     assert len(host.to(READER)) == 2
 
 
+def test_followers_are_told_of_what_happens_from_then_on(
+    make: Make, notify: Notify, host: MailHost
+) -> None:
+    rain, late = make("rain", title="Rain"), make("late", title="Late")
+    other = act("resource_create", package_id=rain["id"], url="http://example.org/b.csv")
+    age(OVERDUE)
+    change(rain, (10, 12))
+    follower = factories.User(email=READER)["name"]
+    with freeze_time(later(OVERDUE + 1)):
+        for dataset in (rain, late):
+            helpers.call_action("follow_dataset", {"user": follower}, id=dataset["id"])
+    notify(OVERDUE + 1.1)
+    assert host.to(READER) == []
+    with freeze_time(later(OVERDUE + 2)):
+        change(rain, (12, 14))
+        change({**rain, "resources": [other]}, (7, 9))
+    notify(OVERDUE + 2.1)
+    (mail,) = host.to(READER)
+    assert "Rain" in mail.part("plain") and "Late" not in mail.part("plain")
+    assert "2 files changed" in mail.part("plain") and "12 rows" not in mail.part("plain")
+
+
 def act(action: str, user: str = "", **data: Any) -> Any:
     name = user or model.User.by_email(ROOT).name
     return helpers.call_action(action, {"user": name}, **data)
