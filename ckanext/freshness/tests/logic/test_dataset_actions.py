@@ -161,6 +161,7 @@ def test_what_is_shown(act: Act) -> None:
         "undetermined": None,
         "absent_since": None,
         "data_until": {"period": None, "reason": "none"},
+        "broken_since": None,
         "pieces": [
             {
                 "resource_id": resource,

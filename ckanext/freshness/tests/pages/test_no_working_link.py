@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
+from operator import sub
 from typing import Any
 
 import pytest
@@ -12,14 +14,15 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc_now
-from ckanext.freshness.mails import news
+from ckanext.freshness.mails import recipients
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import rows_of, text_of
 from ckanext.freshness.tests.pages.test_badge import badges, values
-from ckanext.freshness.tests.web.support import FileServer, Served
+from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.web.support import FileServer
 
 DAY = timedelta(days=1)
 UPLOAD = {"url": "here.csv", "url_type": "upload"}
@@ -63,10 +66,9 @@ def editor(clean_site: None, impatient_checks: None, server: FileServer) -> dict
         for number, file in enumerate(files):
             if file in ("gone", "walled"):
                 status = 404 if file == "gone" else 403
-                server.files[f"/{name}-{number}-{file}"] = Served(status, b"Not here", {})
+                server.files[f"/{name}-{number}-{file}"] = Answer(status, b"Not here", {})
     for night in (3, 2, 1, 0):
-        moment = utc_now() - night * DAY
-        check_run.check(CheckScope(everything=True), lambda moment=moment: moment)
+        check_run.check(CheckScope(everything=True), partial(sub, utc_now(), night * DAY))
     refresh(utc_now())
     model.Session.remove()
     return user
@@ -107,9 +109,9 @@ def test_it_is_called_so_everywhere(
     assert "no working link" in get("/dataset/one-gone/freshness.svg").get_data(as_text=True)
 
     # Lists, their figures and their files.
-    for status, expected in {"no_working_link": GONE, "delinquent": {"late"}}.items():
+    for status, names in {"no_working_link": GONE, "delinquent": {"late"}}.items():
         rows = rows_of(get(f"/freshness/datasets.csv?status={status}"))
-        assert {row["name"] for row in rows} == expected
+        assert {row["name"] for row in rows} == names
     assert {
         row["status_label"] for row in rows_of(get("/freshness/datasets.csv?status=fresh"))
     } == {"Up to date"}
@@ -122,11 +124,12 @@ def test_it_is_called_so_everywhere(
     legend = [text_of(one) for one in page.select(".fr-legend li")]
     assert any(one.startswith("No working link 3") for one in legend)
 
-    # It is a link to mend, not data to update.
-    page = read("/freshness/mine", editor)
-    assert [text_of(one) for one in page.select(".fr-title[href$='/freshness']")] == ["late"]
-    overdue = {one.package_id for one in news.overdue(utc_now())}
-    assert call_action("package_show", id="late-and-gone")["id"] not in overdue
+    # It is a task to update it, too, but not the first thing that its page says.
+    rows = read("/freshness/mine?group=update", editor).select(".fr-task")
+    shown = {text_of(one.select_one(".fr-title")): badges(one) for one in rows}
+    assert shown == {"late": ["Long overdue"], "late-and-gone": ["No working link"]}
+    facts = recipients.datasets([call_action("package_show", id="late-and-gone")["id"]], utc_now())
+    assert [one.status for one in facts.values()] == ["no_working_link"]
 
     # The first link that works again ends it.
     server.files.pop("/all-gone-1-gone")

@@ -99,6 +99,7 @@ class Played:
                         "url": dataset.url(file, stage.url),
                         "format": "CSV",
                         "created": created,
+                        "url_type": dataset.url_type,
                     }
                     for file in dataset.files
                 ],
@@ -203,10 +204,11 @@ JOIN resource r ON r.id = c.resource_id WHERE r.state = 'active'"""
 _EXTRAS = (
     *("freshness", "freshness_frequency", "freshness_last_modified", "freshness_evidence"),
     *("freshness_due", "freshness_overdue", "freshness_delinquent", "freshness_undetermined"),
+    "freshness_broken_since",
 )
 _DATASETS = (
     *("dataset", "freshness", "freq", "modified", "evidence", "due", "overdue", "delinquent"),
-    "undetermined",
+    *("undetermined", "broken since"),
 )
 
 
