@@ -114,7 +114,11 @@ def freshness_status_badge(package: dict[str, Any]) -> Markup | str:
     status = shown_status(values[NAMES.status], values.get(NAMES.broken_since))
     checks = (one.get(links.KEY) or {} for one in package.get("resources") or ())
     is_broken = any(check.get("broken_since") for check in checks)
-    look = (status, is_broken and status != NO_WORKING_LINK, parse_date(values.get(NAMES.absent_since)))
+    look = (
+        status,
+        is_broken and status != NO_WORKING_LINK,
+        parse_date(values.get(NAMES.absent_since)),
+    )
     made: dict[tuple[str, bool, datetime | None], Markup] = tk.g.setdefault("freshness_badges", {})
     if look not in made:
         made[look] = _badges(*look)

@@ -20,6 +20,7 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
+from flask import has_request_context
 
 from .. import settings
 from ..aging.status import Boundaries, Status, status_at
@@ -33,7 +34,7 @@ from ..harvesting.source_config import ConfigError
 from ..harvesting.source_type import saving
 from ..harvesting.sources import source_type_named, url_mistake
 from ..model import DatasetFreshness
-from ..reporting import links
+from ..reporting import links, worklist
 from ..reporting.harvests import reason
 from ..runs import requested
 from ..status import assessment, frequencies, refresh
@@ -125,6 +126,9 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
         has_new_link = assessment.update_in_action(data_dict["id"], occasion)
         if has_new_link and (new_links := _new_links.get()) is not None:
             new_links.add(data_dict["id"])
+        if has_request_context() and tk.current_user.is_authenticated:
+            # The header of the next page counts the editor's tasks again.
+            worklist.remember({"auth_user_obj": tk.current_user}, None)
 
 
 @database.skip_without_tables

@@ -22,7 +22,7 @@ from flask import has_request_context
 
 from ..aging import frequency
 from ..aging.evidence import Evidence
-from ..aging.status import GROUPS, NO_WORKING_LINK, Status, shown_status
+from ..aging.status import GROUPS, NO_WORKING_LINK, Status
 from ..checking.checkers import link_problems
 from ..checking.decisions import Outcome
 from ..checking.observations import Precision, period_of

@@ -55,29 +55,34 @@ class Worklist:
         return sum(count for name, count in self.counts.items() if name != IGNORED)
 
 
-def organizations(context: Context) -> list[Row]:
-    """Return ``id``, ``name`` and ``title`` of the organizations whose datasets the user may change.
+OWN = ".own"
+"""In place of an organization's name, which cannot be this: all of which a sysadmin is a member."""
 
-    A sysadmin may change all datasets. If sysadmins are members of organizations, they get only these.
+
+def organizations(context: Context) -> list[Row]:
+    """Return the organizations whose datasets the user may change.
+
+    :returns: of each its ``id``, ``name`` and ``title``, and whether the user is a member (``is_own``)
     """
-    found = visibility.edited(context)
-    user = context["auth_user_obj"]
-    if user.sysadmin:
-        own = {group.id for group in user.get_groups("organization")}
-        found = [organization for organization in found if organization["id"] in own] or found
-    keys = ("id", "name", "title")
-    return [{key: organization[key] for key in keys} for organization in found]
+    own = {group.id for group in context["auth_user_obj"].get_groups("organization")}
+    return [
+        {**{key: one[key] for key in ("id", "name", "title")}, "is_own": one["id"] in own}
+        for one in visibility.edited(context)
+    ]
 
 
 def scope(context: Context, organization: str | None = None) -> Scope:
-    """Return the datasets that a user looks after.
+    """Return the datasets that a user looks after: for sysadmins, all.
 
-    :param organization: the name or id of an organization, for its datasets alone
+    :param organization: the name or id of an organization, for its datasets alone, or :data:`OWN`
     :raises tk.NotAuthorized: the user may not change the datasets of this organization
     """
     if organization is not None:
-        found = visibility.edited(context)
-        ids = [one["id"] for one in found if organization in (one["id"], one["name"])]
+        ids = [
+            one["id"]
+            for one in organizations(context)
+            if organization in (one["id"], one["name"]) or (organization == OWN and one["is_own"])
+        ]
         if not ids:
             words = tk._("Log in as an editor of this organization to see its tasks.")
             raise tk.NotAuthorized(words)
@@ -264,11 +269,11 @@ WHERE {IS_OPEN.format(row="c")}""",
         key="r.id",
     ),
     "update": Group(
-        """f.status, f.last_modified, f.evidence, f.confirmed_at, f.frequency_days, f.due,
+        """f.status, f.broken_since, f.last_modified, f.evidence, f.confirmed_at, f.frequency_days, f.due,
     (SELECT count(*) FROM resource WHERE package_id = p.id AND state = 'active') AS resources,
     (SELECT min(id) FROM resource WHERE package_id = p.id AND state = 'active') AS resource_id""",
         f"""FROM freshness_dataset f JOIN own p ON p.id = f.package_id
-WHERE f.status IN ('due', 'overdue', 'delinquent') AND f.broken_since IS NULL AND {_OPEN}""",
+WHERE f.status IN ('due', 'overdue', 'delinquent') AND {_OPEN}""",
         "array_position(ARRAY['delinquent', 'overdue', 'due'], f.status), f.due, p.id",
     ),
     "frequency": Group(

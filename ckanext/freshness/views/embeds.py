@@ -19,6 +19,7 @@ from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 
 from .. import settings
+from ..aging.status import Status, shown_status
 from ..ckan_adapter.core import NAMES
 from ..dates import EARLIEST, utc_now
 from ..reporting import changes, labels, visibility
@@ -44,7 +45,9 @@ def dataset_badge(id: str) -> ResponseReturnValue:
         abort(404, tk._("Dataset not found"))
     if not settings.is_judged(package["type"]):
         abort(404, tk._("Dataset not found"))
-    state = labels.STATUSES[labels.our_values(package).get(NAMES.status, "unavailable")]
+    values = labels.our_values(package)
+    status = values.get(NAMES.status, Status.UNAVAILABLE.value)
+    state = labels.STATUSES[shown_status(status, values.get(NAMES.broken_since))]
     picture = svg(tk._("freshness"), tk._(state.label).lower(), state.colour)
     response = Response(picture, mimetype="image/svg+xml")
     keep(response, BADGE_MAX_AGE)

@@ -295,6 +295,7 @@ def read() -> ResponseReturnValue:
             "back": _back(),
             "verbs": LISTS,
             "organizations": tasks.organizations(_context()),
+            "own": tasks.OWN,
         },
     )
     return never_kept(page)

@@ -35,7 +35,7 @@ def make_world() -> People:
         name: dict(factories.UserWithToken(name=name))
         for name in ("editor", "colleague", "admin", "member", "stranger")
     }
-    people["root"] = dict(factories.Sysadmin(name="root"))
+    people["root"] = dict(factories.SysadminWithToken(name="root"))
     relief = [
         {"name": "editor", "capacity": "editor"},
         {"name": "colleague", "capacity": "editor"},
@@ -43,9 +43,8 @@ def make_world() -> People:
         {"name": "member", "capacity": "member"},
     ]
     factories.Organization(name="relief", title="Relief Works", users=relief)
-    factories.Organization(
-        name="roads", title="Roads", users=[{"name": "admin", "capacity": "admin"}]
-    )
+    of_roads = [{"name": "admin", "capacity": "admin"}, {"name": "root", "capacity": "member"}]
+    factories.Organization(name="roads", title="Roads", users=of_roads)
     wells = make_dataset(Status.FRESH, "wells", title="Wells", owner_org="relief")
     resource = break_link(wells)
     moment = datetime(2026, 11, 12)
@@ -108,6 +107,9 @@ LISTED = {
     ("editor", "?group=update"): {"update": OF_RELIEF["update"]},
     ("admin", ""): {**OF_RELIEF, "update": [*OF_ROADS, *OF_RELIEF["update"]]},
     ("admin", "?organization=roads"): {"update": OF_ROADS},
+    # A sysadmin's tasks are all; those of the own organizations are a filter that is seen.
+    ("root", ""): {**OF_RELIEF, "update": [*OF_ROADS, *OF_RELIEF["update"]]},
+    ("root", "?organization=.own"): {"update": OF_ROADS},
     ("member", ""): {},
     ("stranger", ""): {"frequency": ["Own"]},
 }
@@ -118,10 +120,30 @@ def test_whose_tasks_are_listed(read: Read, who: str, query: str) -> None:
     page = read(f"/freshness/mine{query}", who)
     assert tasks(page) == LISTED[who, query]
     total, header = page.select_one(".fr-filters b"), page.select_one("#freshness-task-count")
-    if who in ("editor", "admin") and "organization" not in query:
+    chosen = [str(one["value"]) for one in page.select("#tasks-organization option")]
+    assert (".own" in chosen) == (who == "root")
+    if who in ("editor", "admin", "root") and "organization" not in query:
         # One count, of tasks, by one name; the sentence also says of how many datasets they are.
         assert words(header) == words(total) and "My tasks" in words(header.parent)
         assert words(page.select_one("p[role=status]")).startswith(f"{words(total)} task")
+
+
+def test_the_header_counts_again_after_an_edit(read: Read, app: Any, world: People) -> None:
+    def counted() -> int:
+        return int(words(read("/freshness", "editor").select_one("#freshness-task-count")))
+
+    before = counted()
+    made = make_dataset(Status.UNAVAILABLE, "arrived", owner_org="relief")
+    path, editor = "/api/3/action/package_patch", world["editor"]
+    headers = {"Authorization": editor["token"] if editor else ""}
+    for frequency, tasks_then in (("", before + 1), ("7", before)):
+        extras = [{"key": "frequency", "value": frequency}] if frequency else []
+        app.post(
+            path,
+            headers=headers,
+            json={"id": made["id"], "title": f"Every {frequency}", "extras": extras},
+        )
+        assert counted() == tasks_then
 
 
 def facts(name: str) -> dict[str, Any]:
@@ -232,6 +254,16 @@ def test_all_rows_of_the_page_are_ticked_without_scripts(post: Post, read: Read)
     page = post("confirm:::", "editor", rows=rows, all="on", list="datasets", back=where)
     assert f"{len(rows.split())} datasets were confirmed." in words(page)
     assert not page.select("[name=id]") and "Nothing matches your search." in words(page)
+
+
+def test_ticked_rows_get_no_frequency_that_nobody_chose(post: Post, read: Read) -> None:
+    page = read("/freshness/mine?group=frequency", "editor")
+    first = page.select_one("select[name=wanted] option")
+    assert first["value"] == "" and words(first) == "Choose a frequency"
+    id = call_action("package_show", id="shelters")["id"]
+    answer = post("frequency::*:", "editor", list="mine.frequency", id=id, wanted=first["value"])
+    assert "Choose an update frequency from the list." in words(answer)
+    assert facts("shelters")["frequency"]["days"] is None
 
 
 def test_refused(post: Post) -> None:
