@@ -53,6 +53,8 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     is_visitor, is_sysadmin = user is None, visibility.sees_all(asked.context)
     every, organizations = counts.count(asked.context, organization)
     days = counts.days((asked.now - YEAR).date(), organization)
+    # The past has only public datasets.
+    public = every if is_visitor else counts.count(visibility.NOBODY, organization)[0]
     pages = {
         name: tables.page(
             table.read(replace(asked, status=status, sort=sort, limit=LISTED + 1)), 1, LISTED
@@ -67,7 +69,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     return {
         "counts": every,
         "need_update": sum(every.statuses[status] for status in counts.NEED_UPDATE),
-        "trend": trend(days, asked.now.date()),
+        "trend": trend(days, public, asked.now.date()),
         "chart": stacked(days),
         "checked": report_tables.CHECKED.count(asked, MOST_CHECKED),
         "unchecked": _unchecked(asked),
@@ -110,32 +112,25 @@ def ranking(organizations: Iterable[Row]) -> list[Row]:
     return known
 
 
-# The share a month ago. Days are compared as they were stored.
-
 AGO = (timedelta(days=30), timedelta(days=45))
-"""The least and the greatest age of the day with which the newest one is compared."""
-RECENT = timedelta(days=2)
-"""The greatest age of a day that stands for the present."""
+"""The least and the greatest age of the day with which the present is compared."""
 
 
-def trend(days: Sequence[tuple[date, StatusCounts]], today: date) -> tuple[int, int] | None:
-    """Return the share of fresh datasets a month ago and on the newest day, in percent.
+def trend(
+    days: Sequence[tuple[date, StatusCounts]], public: StatusCounts, today: date
+) -> tuple[int, int] | None:
+    """Return the share of fresh datasets among public ones a month ago and now, in percent.
 
     :param days: in order
-    :returns: None if one of the days was not stored, or has no datasets of known freshness
+    :param public: the present counts of public datasets
+    :returns: None if no such day was stored, or one of them has no datasets of known freshness
     """
-    least, greatest = AGO
-    before = _newest(days, today - greatest, today - least)
-    now = _newest(days, today - RECENT, today)
-    if not (before.known and now.known):
+    least, greatest = (today - age for age in AGO)
+    found = (numbers for day, numbers in reversed(days) if greatest <= day <= least)
+    before = next(found, StatusCounts())
+    if not (before.known and public.known):
         return None
-    return round(before.fresh_percent), round(now.fresh_percent)
-
-
-def _newest(days: Sequence[tuple[date, StatusCounts]], since: date, until: date) -> StatusCounts:
-    """Return the counts of the newest day of a period; no datasets without such a day."""
-    found = (numbers for day, numbers in reversed(days) if since <= day <= until)
-    return next(found, StatusCounts())
+    return round(before.fresh_percent), round(public.fresh_percent)
 
 
 # The chart of shares, as inline SVG. The numbers are in a table, too.
