@@ -141,5 +141,8 @@ def _mails_page(person: Person, *, is_saved: bool = False) -> str:
         "choice": person.choice.value,
         "is_saved": is_saved,
         "are_mails_on": settings.flag("notify.enabled"),
+        "may_follow": bool(recipients.users_of({person.address})),
+        "may_approve": person.address
+        in {*recipients.editors([person.address]), *recipients.operators()},
     }
     return render("freshness/mails/page.html", shown)

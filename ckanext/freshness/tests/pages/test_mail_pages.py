@@ -47,6 +47,9 @@ def test_looking_at_a_link_changes_nothing(read: Read, path: str) -> None:
     page = read(path)
     assert f"{ANN} gets at most one mail a day" in page.get_text()
     assert checked(page) == ["all"]
+    # Who has no account follows nothing, and approves nothing.
+    assert [one["value"] for one in page.select("input[name=choice]")] == ["all", "none"]
+    assert "at once" not in page.get_text()
     assert page.select('meta[name="robots"]')[0]["content"] == "noindex"
     assert choice() == "all"
 
@@ -81,7 +84,14 @@ def test_links_that_nobody_has_got(app: Any, path: str) -> None:
 
 def test_the_page_of_who_is_logged_in(app: Any, read: Read) -> None:
     user = factories.SysadminWithToken(email="Bob@example.org")
-    assert "bob@example.org gets at most one mail" in read("/freshness/mails", user).get_text()
+    page = read("/freshness/mails", user)
+    assert "bob@example.org gets at most one mail" in page.get_text()
+    assert "a mail says so at once" in page.get_text()
+    assert [one["value"] for one in page.select("input[name=choice]")] == [
+        "all",
+        "followed",
+        "none",
+    ]
     read("/freshness/mails", user, data={"choice": "followed"})
     assert choice("bob@example.org") == "followed"
     assert checked(read("/freshness/mails", user)) == ["followed"]
