@@ -303,6 +303,8 @@ def test_a_preview_tells_what_would_change(editor: Browser, world: HarvestedSite
         "Unchanged": str(ALL - 2),
     }
     assert len({key["data-state"] for key in page.select(".fr-legend .fr-key")}) == len(legend)
+    colours = [key["data-state"] for key in page.select(".fr-legend .fr-key")]
+    assert len(colours) == len({*colours}) > 3
     assert "Wave heights" in words(page.select_one("#preview-new"))
     changed = words(page.select_one("#preview-changed"))
     assert f"Title: “Tides of the north” (was “{world.titles[0]}”)" in changed
