@@ -40,7 +40,7 @@ _ADVICE = {
         ' (to allow it, add it to "allowed_hosts" in the source\'s configuration)'
     ),
     FailureReason.INSIDE_ADDRESS: (
-        " (to allow it, add its network to the site's option ckanext.freshness.allowed_networks)"
+        " (an administrator of this portal can allow it by the option ckanext.freshness.allowed_networks)"
     ),
 }
 """What to do about a request that was not sent, for people."""

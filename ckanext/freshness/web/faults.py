@@ -160,10 +160,7 @@ def _payload(cause: BaseException | None) -> Fault:
 def _os_error(error: OSError) -> Fault:
     cause = getattr(error, "os_error", error)
     if isinstance(cause, InsideAddress):
-        words = (
-            f"was not requested: {cause.strerror}, inside of a network, "
-            "and not in ckanext.freshness.allowed_networks"
-        )
+        words = f"was not requested: {cause.strerror}, which this portal does not contact"
         return Fault(FailureReason.INSIDE_ADDRESS, words)
     if isinstance(cause, NameFault):
         return Fault(cause.reason, cause.words)
