@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from bs4 import BeautifulSoup
 from ckan.cli.cli import ckan
 from ckan.tests.helpers import call_action
@@ -223,6 +224,55 @@ def test_each_figure_leads_to_the_rows_that_it_counts(get: Get, path: str, role:
             assert sum(int(row["held"]) for row in rows) == int(number), words
         else:
             assert str(len(rows)) == number, (words, address)
+
+
+# The figures of the overview are those of the database, counted without our code.
+
+SEEN = {"nobody": "AND NOT p.private", "sysadmin": ""}
+DATASETS = """
+SELECT CASE WHEN d.broken_since IS NULL THEN d.status ELSE 'broken' END, count(*) FROM package p
+JOIN freshness_dataset d ON d.package_id = p.id WHERE p.state = 'active' {seen} GROUP BY 1"""
+CHECKED = """
+SELECT count(*), count(*) FILTER (WHERE c.failures >= 3 AND c.failed_at - c.failing_since >= '1 day')
+FROM freshness_check c JOIN package p ON p.id = c.package_id AND p.state = 'active' {seen}
+JOIN resource r ON r.id = c.resource_id AND r.url = c.url AND r.state = 'active'
+WHERE c.tried_at IS NOT NULL"""
+ORGANIZATIONS = """
+SELECT g.title, count(*) FILTER (WHERE d.status = 'fresh' AND d.broken_since IS NULL),
+    count(*) FILTER (WHERE d.status <> 'unavailable' OR d.broken_since IS NOT NULL)
+FROM package p JOIN freshness_dataset d ON d.package_id = p.id JOIN "group" g ON g.id = p.owner_org
+WHERE p.state = 'active' {seen} GROUP BY 1"""
+
+
+@pytest.mark.parametrize("role", SEEN)
+def test_the_figures_of_the_overview_are_those_of_the_database(get: Get, role: str) -> None:
+    def counted(statement: str) -> list[Any]:
+        return model.Session.execute(sa.text(statement.format(seen=SEEN[role]))).all()
+
+    page = page_of(get("/freshness", role))
+    numbers = dict(map(tuple, counted(DATASETS)))
+    unknown = numbers.pop("unavailable")
+    known, ((checked, broken),) = sum(numbers.values()), counted(CHECKED)
+    legend = [text_of(one.b) for one in page.select(".fr-legend li")]
+    order = ("fresh", "due", "overdue", "delinquent", "broken")
+    assert legend == [str(numbers[status]) for status in order if status in numbers]
+    share = f"{round(100 * numbers['fresh'] / known)}% of {known} datasets"
+    assert text_of(page.select_one(".fr-answer")).startswith(share)
+    assert f"Not counted: {unknown} dataset" in text_of(page)
+    cards = [text_of(one) for one in page.select(".fr-card")]
+    late = sum(numbers.get(status, 0) for status in ("due", "overdue", "delinquent"))
+    for words in (f"Need an update {late} of {known} with", f"Broken links {broken} of {checked} "):
+        assert any(card.startswith(words) for card in cards), (words, cards)
+    listed = {
+        text_of(one.a): text_of(one.select_one(".fr-side"))
+        for one in page.select("section:has(#part-organizations) li")
+    }
+    expected = {
+        title: f"{round(100 * fresh / of)}% of {of} up to date"
+        for title, fresh, of in counted(ORGANIZATIONS)
+        if of
+    }
+    assert listed == expected
 
 
 # One share of fresh datasets.
