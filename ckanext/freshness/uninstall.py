@@ -55,6 +55,8 @@ def command(yes: bool, drop_tables: bool) -> None:
 
 
 def _take_out(yes: bool) -> None:
+    from .ckan_adapter.core import SearchIndexError
+    from .ckan_adapter.services import in_words
     from .cli import progress_of
     from .doctor.findings import counted
     from .status import our_fields
@@ -63,9 +65,15 @@ def _take_out(yes: bool) -> None:
     datasets = counted(len(found), "dataset", "datasets")
     if found and not yes:
         click.confirm(f"Remove the extras and the values of checks from {datasets}?", abort=True)
-    with progress_of("datasets") as progress:
-        for done in our_fields.take_out(found):
-            progress(done, len(found))
+    try:
+        with progress_of("datasets") as progress:
+            for done in our_fields.take_out(found):
+                progress(done, len(found))
+    except SearchIndexError as error:
+        raise click.ClickException(
+            f"Solr does not answer ({in_words(error)}), so datasets still have what ckanext-freshness wrote. "
+            "Start Solr, then call this command again: it does the rest."
+        ) from error
     click.echo(f"Removed the extras and the values of checks from {datasets}")
     if rest := our_fields.find_written():
         raise click.ClickException(

@@ -21,6 +21,7 @@ from ckanext.freshness.status import our_fields
 from ckanext.freshness.tests.ckan_adapter.test_own_tables import with_other_tables, without_tables
 from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
 from ckanext.freshness.tests.status.measuring import activities
+from ckanext.freshness.tests.status.test_refresh import solr_away
 from ckanext.freshness.uninstall import command
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -99,6 +100,19 @@ def test_extras_go(act: Act, cli: Any) -> None:
     done = cli.invoke(ckan, ["freshness", "refresh", "--all"])
     assert done.exit_code == 0, done.output
     assert stored(made["id"]) == had, "the tables have kept everything"
+
+
+@pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
+def test_solr_is_away(act: Act, cli: Any) -> None:
+    made = new(act, **one_extra("frequency", "weekly"))
+    had = stored(made["id"])
+    with solr_away():
+        done = run(cli, "--yes")
+    assert done.exit_code == 1 and stored(made["id"]) == had
+    assert "Error: Solr does not answer (127.0.0.1:9: " in done.output, done.output
+    assert done.output.count("\n") == 1 and isinstance(done.exception, SystemExit)
+    assert run(cli, "--yes").exit_code == 0
+    assert stored(made["id"]) == {"frequency": "weekly"}
 
 
 def test_the_plugins_are_enabled(act: Act, cli: Any) -> None:
