@@ -38,7 +38,7 @@ from .selection import (
 
 _DAY = timedelta(days=1)
 
-REACHABLE = 14 * _DAY
+REACHABLE = 8 * _DAY
 """The longest time between two checks of a file."""
 BROKEN = 7 * _DAY
 """The longest time between two checks of a broken link."""
@@ -177,13 +177,16 @@ class LearnedSelection:
         """Return the ids of the chosen resources whose files are read even if their server reports no change.
 
         These are the ones of datasets whose server has hidden a change, and the ones that were not hashed for
-        :attr:`.selection.SelectionRules.rotation`, the oldest first.
+        :attr:`.selection.SelectionRules.rotation`, the oldest first. What has no hash is read
+        anyway, and a file that was not found would be the oldest each night.
         """
         before = self._now - self._rules.rotation + SLACK
         old = [
-            (candidate.hashed_at or datetime.min, candidate.resource_id)
+            (candidate.read_at, candidate.resource_id)
             for candidate in self.chosen()
-            if self._rules.rotation and (candidate.hashed_at or datetime.min) <= before
+            if self._rules.rotation
+            and candidate.read_at is not None
+            and candidate.read_at <= before
         ]
         hidden = (one.resource_id for one in self.chosen() if one.hides_changes)
         return frozenset(hidden).union(

@@ -63,7 +63,7 @@ class SelectionReason(Enum):
     BACKING_OFF = "backing off"
     """The URL failed, and the last check is recent."""
     CHECK_UNCONFIRMED = "check: unconfirmed"
-    """The last check found another hash and could not confirm it."""
+    """The last check found another hash and could not confirm it, or a promise of the file for later."""
     CHECK_ASKED = "check: asked for"
     """The caller asked for this resource, or for all."""
     CHECK_FAILING = "check: failing"
@@ -194,7 +194,8 @@ class Candidate(NamedTuple):
     :ivar failures: number of failed checks since then
     :ivar failing_since: end of the first of these
     :ivar failed_at: end of the last of these
-    :ivar unconfirmed: whether the last check found another hash and could not confirm it
+    :ivar unconfirmed: whether the last check found another hash and could not confirm it, or found in the
+        file's place what may become the file again
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
     :ivar history: for the policy ``learned``
@@ -229,19 +230,22 @@ class Candidate(NamedTuple):
             intern(self.host),
             self.is_new,
             self.is_touched,
-            self.hashed_at,
+            self.hashed_at if was_found(self) else None,
             self.history.hides_changes,
         )
 
 
 class Chosen(NamedTuple):
-    """A chosen resource. A run of a large catalogue keeps hundreds of thousands; see :class:`Candidate`."""
+    """A chosen resource. A run of a large catalogue keeps hundreds of thousands; see :class:`Candidate`.
+
+    :ivar read_at: when the file was last hashed; None if it never was, or its last check did not find it
+    """
 
     resource_id: str
     host: str
     is_new: bool
     is_touched: bool
-    hashed_at: datetime | None
+    read_at: datetime | None
     hides_changes: bool
 
 

@@ -14,6 +14,7 @@ from ckanext.freshness.checking.selection import (
     History,
     SelectionReason,
     SelectionRules,
+    rotation_budget,
 )
 from ckanext.freshness.tests.checking.rows import NEW, NOW
 from ckanext.freshness.tests.checking.test_selection import (
@@ -54,7 +55,7 @@ def value(history: dict[str, Any], **facts: Any) -> float:
         (failed(NOW - 6 * DAY, 3), SelectionReason.CHECK_EXPECTED),
         (failed(NOW - 7 * DAY, 3), SelectionReason.CHECK_BOUND),
         (failed(NOW - 30 * DAY, 9, succeeded_at=None), SelectionReason.CHECK_BOUND),
-        (hashed(NOW - 14 * DAY + HOUR), SelectionReason.CHECK_BOUND),
+        (hashed(NOW - 8 * DAY + HOUR), SelectionReason.CHECK_BOUND),
     ],
 )
 def test_the_reason_of_a_check(facts: dict[str, Any], expected: SelectionReason | None) -> None:
@@ -133,6 +134,29 @@ def test_the_rotation_reads_files_that_were_not_read_for_long_or_whose_changes_a
         SelectionReason.CHECK_EXPECTED: 5,
         SelectionReason.NOT_EXPECTED: 0,
     }
+
+
+def test_within_its_time_each_file_is_read_whatever_cannot_be_read() -> None:
+    """A third was read once and cannot be read any more, and delays no other."""
+    by_id = {name: BEFORE._replace(resource_id=name) for name in map(str, range(90))}
+    for night in range(1, 121):
+        now = NOW + night * DAY
+        selection = LearnedSelection(now, RULES, 90, rotation_budget(90, RULES))
+        for row in by_id.values():
+            selection.add(row)
+        read = selection.rotation()
+        assert len(read) <= 3
+        for row in (by_id[one.resource_id] for one in selection.chosen()):
+            if int(row.resource_id) % 3 == 0:
+                facts = failed(now, row.failures + 1)
+            else:
+                # Each server says "not modified", unless it is asked for the file.
+                facts = hashed(now, hashed_at=now if row.resource_id in read else row.hashed_at)
+            by_id[row.resource_id] = row._replace(**facts)
+        unread = [
+            now - row.hashed_at for row in by_id.values() if not row.failures and row.hashed_at
+        ]
+        assert max(unread) <= 51 * DAY  # all begin on the same day
 
 
 @given(
