@@ -65,6 +65,7 @@ class Kind:
     :ivar dies: whether people get nothing from ``DEATH`` on
     :ivar closes: whether it dies because nothing listens at its address any more
     :ivar returns: the day on which a link that died works again
+    :ivar waits: whether its first day may last for months
     :ivar called_within: days after which a dead link must be called broken
     :ivar seen_within: days after which a change must have been seen
     """
@@ -76,6 +77,7 @@ class Kind:
     dies: bool = False
     closes: bool = False
     returns: int | None = None
+    waits: bool = True
     called_within: int = 10
     seen_within: int = 21
 
@@ -265,7 +267,7 @@ KINDS = (
     Kind("403 from the beginning", status(403)),
     Kind("401 from the beginning", status(401)),
     Kind("429 from the beginning", status(429)),
-    Kind("202, then the file", lambda it: ok(it) if it.day > 3 else status(202)(it)),
+    Kind("202, then the file", lambda it: ok(it) if it.day > 3 else status(202)(it), waits=False),
     Kind("403 from some day on", then(status(403))),
     Kind("429 from some day on", then(status(429))),
     Kind("a wall from some day on", then(lambda it: html(it, WALL))),
@@ -371,5 +373,5 @@ KINDS = (
         called_within=20,
     ),
     Kind("503 with a pause", then(status(503, "Retry-After: 3600")), dies=True, called_within=20),
-    Kind("202", then(status(202)), dies=True, called_within=25),
+    Kind("202", then(status(202)), dies=True, called_within=20),
 )
