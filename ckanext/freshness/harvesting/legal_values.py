@@ -167,12 +167,6 @@ def tags(texts: Iterable[str]) -> tuple[list[str], dict[str, str | None]]:
     return sorted(names.values(), key=lambda name: (name.casefold(), name)), changed
 
 
-def changed_tag(text: str, name: str | None) -> str:
-    """Return a warning about a tag that :func:`tags` changed."""
-    became = f'becomes "{name}"' if name else "has fewer than two letters or digits; left out"
-    return f'"{text[:80]}" {became}'
-
-
 def is_active_url(text: str) -> bool:
     """Return whether a browser would run a text, or show it as a page: ``javascript:``, ``data:`` URLs."""
     # Browsers ignore leading blanks, and control characters anywhere.

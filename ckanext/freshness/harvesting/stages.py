@@ -31,8 +31,9 @@ from .legal_values import json_text
 from .messages import HarvestMessage, Message, MessageCode
 from .object_states import PendingObject
 from .object_writer import PAGED, ObjectWriter, set_extras
+from .packages.ckan_actions import ImportFailed
 from .packages.organizations import ensure_organizations
-from .packages.writer import ImportFailed, PackageWriter
+from .packages.writer import PackageWriter
 from .source_config import ConfigError, Source
 from .source_type import CrawlInput, SourceMemory, SourceType
 from .sources import source_of

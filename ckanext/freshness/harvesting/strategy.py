@@ -477,7 +477,7 @@ def _decide_unlisted(
     reason = HarvestMessage(MessageCode.UNLISTED)
     is_doubtful = bool(containers.without_list or known.guid in containers.perhaps_moved) or (
         answer is ReadOutcome.UNAVAILABLE
-        and crawl.now - (known.absent_since or crawl.now) >= LEFT_OUT_AFTER
+        and crawl.now - _absent_since(known, crawl.now) >= LEFT_OUT_AFTER
         and not crawl.limits.delete_unlisted
     )
     return AbsentRecord(
@@ -499,7 +499,7 @@ def _patient(
     decision = replace(decision, absent_since=None if is_there else known.absent_since)
     if not decision.delete or known.guid in released:
         return decision
-    since = known.absent_since or crawl.now
+    since = _absent_since(known, crawl.now)
     until = since + limits.absent_for
     if not limits.deletes:
         reason = HarvestMessage(MessageCode.KEPT, details=f"absent since {utc_words(since)}")
@@ -512,12 +512,17 @@ def _patient(
 
 def _unhurried(decision: AbsentRecord, now: datetime) -> AbsentRecord:
     """Return a decision that deletes no record before its :attr:`AbsentRecord.wait` has passed."""
-    since = decision.known.absent_since or now
+    since = _absent_since(decision.known, now)
     until = since + decision.wait
     is_for_editors = decision.needs_approval or decision.known.foreign
     if not decision.delete or is_for_editors or now >= until:
         return decision
     return _waiting(decision, until, since)
+
+
+def _absent_since(known: KnownRecord, now: datetime) -> datetime:
+    """Return since when a record is absent: since this job if no earlier one proved it."""
+    return known.absent_since or now
 
 
 def _waiting(decision: AbsentRecord, until: datetime, since: datetime) -> AbsentRecord:

@@ -14,11 +14,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from ..dates import utc_words
+from ..web.urls import display_url
 from .brake import BrakeLimits
 from .messages import HarvestMessage, Message, MessageCode
 from .record import (
     Containers,
     KnownRecord,
+    NotHarvested,
     ReadOutcome,
     SeenRecord,
     Sighting,
@@ -165,7 +167,7 @@ class _Classifier:
         """Package id to the URL of the record that takes it over."""
         self._noted: dict[str, Sighting] = {}
         """Sightings with warnings, by URL."""
-        self._drafts: list[str] = []
+        self._drafts = NotHarvested()
         """Records and distributions that are listed and were never readable."""
 
     def take(self, sighting: Sighting, containers: Containers) -> None:
@@ -186,7 +188,7 @@ class _Classifier:
         self.seen[url] = seen
         is_refused = seen.outcome in (ReadOutcome.GONE, ReadOutcome.FORBIDDEN)
         if seen.listed_in and is_refused and before is None:
-            self._drafts.append(seen.url)
+            self._drafts.add(display_url(seen.url))
         if seen.listed_in and seen.outcome is not ReadOutcome.PRESENT and sighting.error:
             guid = before.guid if before else guid_of(seen.url, min(seen.listed_in))
             if before is not None and is_refused:
@@ -204,7 +206,8 @@ class _Classifier:
         change = self._unless_cut(change, containers)
         if change.sighting and change.sighting.warnings:
             self._noted[url] = change.sighting
-        self._drafts += sighting.drafts
+        for url in sighting.drafts:
+            self._drafts.add(display_url(url))
         self._report(change)
         if before is not None and (before.refusal or before.absent_since or before.approved):
             self._observer.answered(before)
@@ -276,8 +279,8 @@ class _Classifier:
         crawled.warnings += _waiting(decided.keep)
         for url, sighting in sorted(self._noted.items()):
             result.warnings += [f"{url}: {warning}" for warning in sighting.warnings]
-        for url in self._drafts:
-            crawled.skip(DRAFT, url)
+        if self._drafts.count:
+            crawled.not_harvested[DRAFT] = self._drafts
         return result
 
     def _before(self, sighting: Sighting, containers: Containers) -> KnownRecord | None:

@@ -37,6 +37,10 @@ _ORGANIZATIONS = uuid.UUID("0c2c6f0e-5b1e-4d0b-9a3e-3b8c1d6f7e21")
 """Namespace of the organization ids."""
 
 
+class ImportFailed(Exception):
+    """A record that cannot be imported. The text says why, for people."""
+
+
 def context_of(user: Any) -> dict[str, Any]:
     """Return a context for one call of an action in the name of the user who writes packages."""
     return {

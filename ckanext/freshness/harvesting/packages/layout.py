@@ -7,13 +7,14 @@ shortened or left out, with a warning. A single bad value never costs a dataset.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ...dates import utc_moment
 from .. import legal_values
 from ..legal_values import EMPTY, is_in_one_language, texts
 from ..record import LaidOutRecord, Record
+from . import limits
 from .catalog_site import CatalogSite
 from .licenses import distinct, license_id
 from .schema_fields import FieldValue, is_required
@@ -58,16 +59,6 @@ RESERVED_RESOURCE_KEYS = frozenset(
     ]
 )
 
-_ONLY_WHOLE = frozenset(
-    [
-        *("url", "uri", "download_url", "access_url", "homepage"),
-        *("spatial", "spatial_bbox", "spatial_centroid"),
-    ]
-)
-"""Fields that are left out if they are too long: a part of an address or of a geometry is none."""
-_PROSE = frozenset({"title", "notes", "name", "description"})
-"""Fields whose text is never a link, whatever it begins with."""
-
 
 def package_dict(record: Record, site: CatalogSite) -> LaidOutRecord:
     """Return the package that a record becomes on a site. The record stays as it is."""
@@ -95,22 +86,25 @@ class _Layout:
         self.warnings.append(f"{key}: {words}")
 
     def lay(self, record: Record) -> LaidOutRecord:
-        fields = self._legal_values(legal_values.clean_all(record.fields), "")
+        fields = limits.without_active_urls(legal_values.clean_all(record.fields), self.warn)
         resources = legal_values.clean_all(record.resources)
         self._complete(fields, record.tags)
         self._license(fields, resources)
-        filled = self._people(fields)
+        filled = people(fields, self.dataset_fields)
+        filled = {key: value for key, value in filled.items() if key not in fields}
+        fields |= filled
 
         package: dict[str, Any] = {"type": self.site.package_type}
         extras: dict[str, Any] = {}
         for key in sorted(_with_translated(fields, self.dataset_fields)):
             self._place(key, fields, package, extras)
         package["extras"] = [{"key": key, "value": extras[key]} for key in sorted(extras)]
-        package["tags"] = self._tags(record)
+        tags = map(legal_values.clean, record.tags)
+        package["tags"] = limits.legal_tags([*tags, *self.site.default_tags], self.warn)
         package["resources"] = [self._resource(resource) for resource in resources]
         if self.site.default_groups:
             package["groups"] = [{"name": name} for name in self.site.default_groups]
-        return LaidOutRecord(package, self.warnings, filled & package.keys())
+        return LaidOutRecord(package, self.warnings, frozenset(filled.keys() & package.keys()))
 
     def _complete(self, fields: dict[str, Any], tags: list[str]) -> None:
         """Fill in the fields that every package must have."""
@@ -151,27 +145,17 @@ class _Layout:
             listed = ", ".join(text[:80] for text in found)
             self.warn("license", f"the record names {len(found)}: {listed}; no license_id is set")
 
-    def _people(self, fields: dict[str, Any]) -> frozenset[str]:
-        """Fill CKAN's fields for people, unless the site's schema has fields for the agents.
-
-        :returns: the filled fields.
-        """
-        own = people(fields, self.dataset_fields)
-        filled = {key: value for key, value in own.items() if key not in fields}
-        fields.update(filled)
-        return frozenset(filled)
-
     def _place(
         self, key: str, fields: dict[str, Any], package: dict[str, Any], extras: dict[str, Any]
     ) -> None:
         """Put a field of the record into the package or into its extras."""
         if key in self.dataset_fields:
             value = self._fitted(self.dataset_fields[key], key, fields, "")
-            value = self._within_solr(key, value)
+            value = limits.within_solr(key, value, self.warn)
             if value not in EMPTY:
                 package[key] = value
         elif key in CORE_KEYS:
-            value = self._within_solr(key, legal_values.plain(fields[key]))
+            value = limits.within_solr(key, legal_values.plain(fields[key]), self.warn)
             if value is not None:
                 package[key] = value
         elif key in RESERVED_KEYS or not key.strip():
@@ -181,7 +165,7 @@ class _Layout:
             if value is not None:
                 extras[key] = value
         if key == "version" and "version" in package:
-            self._shorten_version(package)
+            package["version"] = limits.legal_version(str(package["version"]), self.warn)
 
     def _fitted(
         self, schema_field: Mapping[str, Any], key: str, fields: dict[str, Any], where: str
@@ -205,62 +189,12 @@ class _Layout:
             if moment is None:
                 self.warn(key, "not a day or a moment, as Solr wants under this key; left out")
             return moment
-        return legal_values.stored(self._within_solr(key, value))
-
-    def _within_solr(self, key: str, value: Any) -> Any:
-        """Return the value if Solr accepts it, otherwise the part that can be kept; None if nothing."""
-        size = legal_values.stored_bytes(value)
-        if size <= legal_values.SOLR_BYTES:
-            return value
-        limit = f"{size} bytes, and Solr takes {legal_values.SOLR_BYTES}"
-        if key == "notes" and isinstance(value, str):
-            return value  # Solr indexes its words, not the whole text
-        if isinstance(value, str) and key not in _ONLY_WHOLE:
-            self.warn(key, f"{limit}; shortened")
-            return legal_values.shorten(value)
-        if isinstance(value, list) and all(isinstance(item, dict) for item in value):
-            return self._without_biggest(key, value)
-        if isinstance(value, dict) and all(isinstance(text, str) for text in value.values()):
-            self.warn(key, f"{limit}; shortened")
-            # An equal share for each language. A character of two bytes in UTF-8 may take six in JSON.
-            share = legal_values.SOLR_BYTES // len(value) // 4
-            return {language: legal_values.shorten(text, share) for language, text in value.items()}
-        self.warn(key, f"{limit}; left out")
-        return None
-
-    def _without_biggest(self, key: str, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Remove the biggest values of the items, usually geometries, until the rest fits into Solr."""
-        items = [dict(item) for item in items]
-        while items and legal_values.stored_bytes(items) > legal_values.SOLR_BYTES:
-            size, place, name = max(
-                (legal_values.stored_bytes(value), -index, name)
-                for index, item in enumerate(items)
-                for name, value in item.items()
-            )
-            self.warn(f"{key}.{name}", f"{size} bytes are more than Solr takes; left out")
-            del items[-place][name]
-            items = [item for item in items if item]
-        return items
-
-    def _shorten_version(self, package: dict[str, Any]) -> None:
-        version = str(package["version"])
-        if len(version) > legal_values.VERSION_CHARACTERS:
-            limit = legal_values.VERSION_CHARACTERS
-            self.warn("version", f"{len(version)} characters, and CKAN takes {limit}; shortened")
-            package["version"] = version[:limit]
-
-    def _tags(self, record: Record) -> list[dict[str, str]]:
-        names, changed = legal_values.tags(
-            [*map(legal_values.clean, record.tags), *self.site.default_tags]
-        )
-        for text, name in changed.items():
-            self.warn("tags", legal_values.changed_tag(text, name))
-        return [{"name": name} for name in names]
+        return legal_values.stored(limits.within_solr(key, value, self.warn))
 
     def _resource(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a resource for CKAN. Structures that the schema does not declare become JSON texts."""
         where = f"resource {record.get('name') or record.get('uri') or record.get('url') or ''}"
-        values = self._legal_values(record, f"{where}: ")
+        values = limits.without_active_urls(record, self.warn, f"{where}: ")
         resource: dict[str, Any] = {"id": record["id"]} if record.get("id") else {}
         names = _with_translated(values, self.resource_fields) - RESERVED_RESOURCE_KEYS
         for key in sorted(names):
@@ -272,12 +206,16 @@ class _Layout:
                 continue
             else:
                 value = legal_values.stored(values[key])
+            if key == "size" and value not in EMPTY:
+                value = limits.legal_size(value, f"{where}: size", self.warn)
+            elif key == "format":
+                value = limits.legal_format(str(value or ""), f"{where}: format", self.warn)
             if value not in EMPTY:
                 resource[self._resource_key(key)] = value
-        self._legal_size(resource, where)
-        self._legal_format(resource, where)
-        urls = [resource.get(key) or "" for key in ("url", "download_url", "access_url")]
-        resource["url"] = self._legal_url(dict.fromkeys(map(str.strip, urls)), where)
+        urls = dict.fromkeys(
+            str(resource.get(key, "")).strip() for key in ("url", "download_url", "access_url")
+        )
+        resource["url"] = limits.legal_url(urls, f"{where}: url", self.warn)
         return resource
 
     def _resource_key(self, key: str) -> str:
@@ -288,71 +226,6 @@ class _Layout:
         """
         plain = key.removesuffix("_translated")
         return key if plain == key or key in self.resource_fields else f"translated_{plain}"
-
-    def _legal_url(self, urls: Iterable[str], where: str) -> str:
-        """Return the first of some URLs that CKAN and Solr accept; "" if there is none."""
-        for url in filter(None, urls):
-            shown = legal_values.shown_url(url)
-            if shown is None:
-                self.warn(f"{where}: url", f'"{url[:80]}" is no URL that CKAN can read; left out')
-            elif legal_values.stored_bytes(shown) > legal_values.SOLR_BYTES:
-                words = f"longer than the {legal_values.SOLR_BYTES} bytes that Solr takes"
-                self.warn(f"{where}: url", words)
-            else:
-                return shown
-        return ""
-
-    def _legal_size(self, resource: dict[str, Any], where: str) -> None:
-        size = resource.get("size")
-        if size is None:
-            return
-        try:
-            number = int(size)
-        except (TypeError, ValueError, OverflowError):
-            number = -1
-        if 0 <= number <= legal_values.BIGGEST_INTEGER:
-            resource["size"] = number
-        else:
-            self.warn(f"{where}: size", f'"{str(size)[:80]}" is not a number of bytes; left out')
-            del resource["size"]
-
-    def _legal_format(self, resource: dict[str, Any], where: str) -> None:
-        name = legal_values.one_line(str(resource.get("format", "")))
-        if not name:
-            resource.pop("format", None)
-            return
-        if len(name) > legal_values.FORMAT_CHARACTERS:
-            self.warn(f"{where}: format", f"{len(name)} characters; shortened")
-        resource["format"] = name[: legal_values.FORMAT_CHARACTERS].strip()
-
-    def _legal_values(self, values: dict[str, Any], before: str) -> dict[str, Any]:
-        """Leave out active URLs at any depth.
-
-        :param before: the beginning of each warning's key.
-        """
-        out: dict[str, Any] = {}
-        for key, value in values.items():
-            path = f"{before}{key}"
-            if key.removesuffix("_translated") in _PROSE:
-                out[key] = value
-            elif isinstance(value, dict):
-                out[key] = self._legal_values(value, f"{path}.")
-            elif isinstance(value, list):
-                out[key] = [
-                    self._legal_values(item, f"{path}.") if isinstance(item, dict) else item
-                    for item in value
-                    if not self._is_active(item, path)
-                ]
-            elif not self._is_active(value, path):
-                out[key] = value
-        return out
-
-    def _is_active(self, value: Any, path: str) -> bool:
-        """Return whether a value must not become a link, and warn if so."""
-        active = isinstance(value, str) and legal_values.is_active_url(value)
-        if active:
-            self.warn(path, f'"{value[:80]}" is a link that could run a program; left out')
-        return active
 
 
 def _with_translated(values: Mapping[str, Any], in_schema: Collection[str]) -> set[str]:

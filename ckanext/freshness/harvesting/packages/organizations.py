@@ -1,7 +1,11 @@
-"""The owners of a source's datasets: found, made or updated once in a job. No harvest deletes one."""
+"""The organizations and groups of a source's datasets. No harvest deletes one.
+
+Organizations are found, made or updated once in a job, groups when a dataset is imported.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -20,8 +24,10 @@ from .. import known_records, legal_values
 from ..messages import Message, about
 from ..record import Record, lasting_part
 from ..source_client import unexpected
+from ..source_config import Source
 from ..source_type import CrawlEnd, SourceMemory
 from . import ckan_actions
+from .ckan_actions import ImportFailed
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +52,63 @@ class KnownOrganization:
     """A hash of what the source last said of it; "" if that could not be written."""
     extras: tuple[str, ...] = ()
     """The keys of the extras that the source last stated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The settings of a source that decide to which organization and groups its datasets belong."""
+
+    source: Source
+    owner_org: str | None
+    """The id of the source's own organization."""
+    has_organizations: bool
+    """The source's catalogs are organizations."""
+
+    def add_to(self, package: dict[str, Any], record: Record, catalog_url: str) -> None:
+        """Add the organization and the groups of a dataset to its package.
+
+        :param catalog_url: the catalog of the record; "" for a catalog
+        :raises ImportFailed: its organization could not be made here.
+        """
+        if owner := self._owner_of(record, catalog_url):
+            package["owner_org"] = owner
+        if groups := self._groups_of(record):
+            package["groups"] = [*package.get("groups", []), *groups]
+
+    def is_of_source(self, record: Record) -> bool:
+        """Return whether the source says which organization owns a dataset, at each harvest."""
+        return self.has_organizations or record.owner is not None
+
+    def _owner_of(self, record: Record, catalog_url: str) -> str | None:
+        """Return the organization that owns a dataset: the source's, or its own at the source."""
+        if record.owner is not None:
+            return ckan_actions.local_group(record.owner, organizations=True) or self.owner_org
+        if not self.has_organizations or catalog_url == self.source.url:
+            return self.owner_org
+        statement = sa.select(_document.c.outline["id"].astext).where(
+            _document.c.source_id == self.source.id, _document.c.url == _key(catalog_url)
+        )
+        found: str | None = model.Session.execute(statement).scalar()
+        if found is None:
+            raise ImportFailed(
+                f"its organization {catalog_url} could not be made; the job's report says why"
+            )
+        return found
+
+    def _groups_of(self, record: Record) -> list[dict[str, str]]:
+        """Return the groups of this site that a record belongs to, and make those that it asks for."""
+        default = set(self.source.config.default_groups)
+        found: dict[str, dict[str, str]] = {}
+        for group in record.groups:
+            names = (group["id"], group["name"])
+            group_id = next(filter(None, map(ckan_actions.local_group, names)), None)
+            if group_id is None and "title" in group:
+                # CKAN refuses a name that is taken, or not legal.
+                with contextlib.suppress(tk.ValidationError):
+                    group_id = tk.get_action("group_create")(_context(), dict(group))["id"]
+            if group_id is not None and not default & {group_id, group["name"]}:
+                found[group_id] = {"id": group_id}
+        return list(found.values())
 
 
 def ensure_organizations(
@@ -96,18 +159,6 @@ def new_organizations(
         for url, record in organizations.items()
         if memory.recall(_key(url), _KEY) is None and _find(source_id, url, record, None) is None
     )
-
-
-def organization_of(source_id: str, url: str) -> str | None:
-    """Return the id of the organization that the last job of a source found or made.
-
-    :param url: its URL at the source.
-    """
-    statement = sa.select(_document.c.outline["id"].astext).where(
-        _document.c.source_id == source_id, _document.c.url == _key(url)
-    )
-    found: str | None = model.Session.execute(statement).scalar()
-    return found
 
 
 def _key(url: str) -> str:

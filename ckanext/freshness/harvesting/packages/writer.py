@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import uuid
 from collections.abc import Mapping, Sequence
@@ -23,10 +22,11 @@ from ..object_writer import set_extras
 from ..record import LaidOutRecord, Record
 from ..sources import source_of, source_type_named
 from . import ckan_actions
-from .catalog_site import CatalogSite, catalog_site
+from .catalog_site import PACKAGE_TYPES, catalog_site
+from .ckan_actions import ImportFailed
 from .layout import package_dict, stated_keys
 from .merge import ids_to_keep, merge, same_package, with_resource_ids
-from .organizations import organization_of
+from .organizations import Membership
 
 MOST_PARTS = {"fields": 5_000, "resources": 2_500, "fields of resources": 100_000, "tags": 5_000}
 """How many of each a dataset may have, extras counted with its fields. The time that CKAN takes grows with the
@@ -34,10 +34,6 @@ square of them: 200,000 extras held up the imports of all sources for more than 
 
 _PACKAGES = uuid.UUID("6f1d7a34-9d0c-4c53-8f0e-3f5b1f1c2a77")
 """Namespace of the package ids. Each is made of the id of the object that creates the package."""
-
-
-class ImportFailed(Exception):
-    """A record that cannot be imported. The text says why, for people."""
 
 
 class PackageWriter:
@@ -51,27 +47,26 @@ class PackageWriter:
             packages does not exist.
         :raises ConfigError: the source's configuration cannot be used.
         """
-        package = model.Package.get(source.id)
-        self._source_id = source.id
-        self._source_is_active = source.active
-        self._owner_org = package.owner_org if package else None
-        self._config = source_of(source).config
+        read = source_of(source)
+        source_type = source_type_named(source.type)
+        if source_type is None:
+            raise ImportFailed(f"no enabled plugin harvests sources of the type {source.type}")
         try:
             self._user = harvesting_user()
         except tk.ObjectNotFound as error:
             raise ImportFailed(str(error)) from error
         self.marks: dict[str, datetime] = {}
         """The written packages, which are marked as not indexed."""
-        source_type = source_type_named(source.type)
-        if source_type is None:
-            raise ImportFailed(f"no enabled plugin harvests sources of the type {source.type}")
+        self._source_id = source.id
+        self._source_is_active = source.active
         self._owned_keys = source_type.owned_keys
-        self._source_url = source.url
-        self._has_organizations = source_type.has_organizations(self._config)
-        self._owners: dict[str, str | None] = {}
-        """The ids of organizations by their URLs at the source."""
-        self._sites: dict[str, CatalogSite] = {}
-        """By package type."""
+        self._sites = {one: catalog_site(read.config, one) for one in PACKAGE_TYPES}
+        package = model.Package.get(source.id)
+        self._membership = Membership(
+            read,
+            owner_org=package.owner_org if package else None,
+            has_organizations=source_type.has_organizations(read.config),
+        )
         self._records = {
             item.id: Record.from_json(item.content) for item in pending if not item.is_deletion
         }
@@ -95,62 +90,23 @@ class PackageWriter:
         :raises Exception: any error of CKAN's actions, and of other extensions' hooks in them.
         """
         if pending.is_deletion:
-            return self._delete(pending)
+            if not self._source_is_active:
+                raise ImportFailed("its source was deleted meanwhile, so its datasets stay")
+            _delete(pending, self._context())
+            return []
         record = self._records[pending.id]
         if record is None:
             raise ImportFailed("the object holds no readable record; harvest the source again")
         _refuse_excess(record)
-        laid = package_dict(record, self._site(pending.package_type))
+        laid = package_dict(record, self._sites[pending.package_type])
         laid.package["extras"].append({"key": "guid", "value": pending.guid})
-        if owner := self._owner_of(pending, record):
-            laid.package["owner_org"] = owner
-        if groups := self._groups_of(record):
-            laid.package["groups"] = [*laid.package.get("groups", []), *groups]
+        self._membership.add_to(laid.package, record, pending.extras.get("catalog_url", ""))
         package = self._package_of(pending)
         if package is None:
             refused = self._create(pending, laid.package, record)
         else:
             refused = self._update(pending, package, laid, record)
         return [*record.warnings, *laid.warnings, *refused]
-
-    def _site(self, package_type: str) -> CatalogSite:
-        if package_type not in self._sites:
-            self._sites[package_type] = catalog_site(self._config, package_type)
-        return self._sites[package_type]
-
-    def _owner_of(self, pending: PendingObject, record: Record) -> str | None:
-        """Return the organization that owns a dataset: the source's, or its own at the source.
-
-        :raises ImportFailed: its organization could not be made here.
-        """
-        if record.owner is not None:
-            return ckan_actions.local_group(record.owner, organizations=True) or self._owner_org
-        url = pending.extras.get("catalog_url", "")
-        if not self._has_organizations or url == self._source_url:
-            return self._owner_org
-        if url not in self._owners:
-            self._owners[url] = organization_of(self._source_id, url)
-        if (found := self._owners[url]) is None:
-            raise ImportFailed(
-                f"its organization {url} could not be made; the job's report says why"
-            )
-        return found
-
-    def _groups_of(self, record: Record) -> list[dict[str, str]]:
-        """Return the groups of this site that a record belongs to, and make those that it asks for."""
-        default = set(self._config.default_groups)
-        found: dict[str, dict[str, str]] = {}
-        for group in record.groups:
-            names = (group["id"], group["name"])
-            group_id = next(filter(None, map(ckan_actions.local_group, names)), None)
-            if group_id is None and "title" in group:
-                # CKAN refuses a name that is taken, or not legal.
-                with contextlib.suppress(tk.ValidationError):
-                    context = ckan_actions.context_of(self._user)
-                    group_id = tk.get_action("group_create")(context, dict(group))["id"]
-            if group_id is not None and not default & {group_id, group["name"]}:
-                found[group_id] = {"id": group_id}
-        return list(found.values())
 
     def _context(self) -> dict[str, Any]:
         return {**ckan_actions.context_of(self._user), "return_id_only": True}
@@ -198,14 +154,14 @@ class PackageWriter:
         existing = tk.get_action("package_show")(
             {**self._context(), "use_cache": False}, {"id": package.id}
         )
-        site = self._site(pending.package_type)
+        site = self._sites[pending.package_type]
         ckan_actions.drop_taken_ids(laid.package, package.id)
         owned = self._owned_keys
         if before := self._before.get(pending.id):
             # What the source has never stated is the editor's.
             owned = stated_keys(package_dict(before, site))
         merged = merge(existing, laid, site.keep_fields, owned=owned)
-        if self._has_organizations or record.owner is not None:
+        if self._membership.is_of_source(record):
             merged["owner_org"] = laid.package["owner_org"]
         if record.name is not None and "name" not in site.keep_fields:
             merged["name"] = ckan_actions.followed_name(
@@ -246,39 +202,34 @@ class PackageWriter:
         merged["resources"] = with_resource_ids(package_id, merged["resources"], earlier)
         return {**earlier, **removed} if removed else {}
 
-    def _delete(self, pending: PendingObject) -> list[str]:
-        """Delete the package of a record that is gone. The same transaction clears ``current``.
-
-        :returns: warnings.
-        """
-        if not self._source_is_active:
-            raise ImportFailed("its source was deleted meanwhile, so its datasets stay")
-        if not harvest.is_unfinished(pending.job_id):
-            raise ImportFailed(
-                "its job was aborted meanwhile: the next one deletes it, should it still be gone"
-            )
-        package_id = pending.package_id
-        package = model.Package.get(package_id) if package_id else None
-        object_states.retire(pending)
-        if (
-            package is None
-            or package.state == "deleted"
-            or object_states.is_current_elsewhere(self._source_id, package.id)
-        ):
-            model.Session.commit()
-            return []
-        set_extras(
-            [(pending.id, ckan_actions.DELETED_AS_OF, package.metadata_modified.isoformat())]
-        )
-        tk.get_action("package_delete")(self._context(), {"id": package.id})
-        return []
-
     def _make_current(
         self, pending: PendingObject, package_id: str, *, is_new: bool = False
     ) -> None:
         if not object_states.make_current(pending, package_id, is_new=is_new):
             raise ImportFailed("its source was cleared meanwhile")
         self.marks |= indexing.mark([package_id])
+
+
+def _delete(pending: PendingObject, context: dict[str, Any]) -> None:
+    """Delete the package of a record that is gone. The same transaction clears ``current``.
+
+    :raises ImportFailed: its job was aborted meanwhile.
+    """
+    if not harvest.is_unfinished(pending.job_id):
+        raise ImportFailed(
+            "its job was aborted meanwhile: the next one deletes it, should it still be gone"
+        )
+    package = model.Package.get(pending.package_id) if pending.package_id else None
+    object_states.retire(pending)
+    if (
+        package is None
+        or package.state == "deleted"
+        or object_states.is_current_elsewhere(pending.source_id, package.id)
+    ):
+        model.Session.commit()
+        return
+    set_extras([(pending.id, ckan_actions.DELETED_AS_OF, package.metadata_modified.isoformat())])
+    tk.get_action("package_delete")(context, {"id": package.id})
 
 
 def _refuse_excess(record: Record) -> None:
