@@ -175,13 +175,13 @@ def freshness_facet(
 
     :param name: as CKAN's templates know the facet
     :returns: None for other facets; nothing for the facet of statuses, which stand under their groups, and
-        for that of sources if they have all datasets
+        for those of sources and data if they find no dataset
     """
     if name == NAMES.status:
         return {}
-    if name == NAMES.source:
-        absent = tk.h.get_facet_items_dict(name, search_facets or {}, limit=0)
-        return {"groups": [{**item, "field": name} for item in absent]} if absent else {}
+    if name in (NAMES.source, NAMES.data):
+        some = tk.h.get_facet_items_dict(name, search_facets or {}, limit=0)
+        return {"groups": [{**item, "field": name} for item in some]} if some else {}
     if name != NAMES.group:
         return None
     groups, statuses = (
@@ -499,6 +499,9 @@ _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "frequency": labels.frequency_label,
     "job counts": lambda counts: ", ".join(harvests.job_counts(counts)),
     "not harvested": harvests.kind,
+    "data stand": lambda shown: labels.data_stand(
+        shown["last_modified"], shown["data_until"]["period"]
+    ),
     "lag": labels.lag,
     "observed": labels.observed,
     "period": labels.period,

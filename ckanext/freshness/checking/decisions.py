@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..web.errors import FailureReason, Meaning
 from .answers import AnswerHeaders, believed, status_in_words, status_means
 from .formats import Shape
-from .observations import DateColumn, merged
+from .observations import DateColumn, merged, newest_period
 from .outlines import Outline
 from .selection import SLACK
 
@@ -220,6 +220,8 @@ class KnownContent:
     neither was seen."""
     dates: tuple[DateColumn, ...] | None = None
     """The columns of dates of that file, and those that were schedules in earlier files; None without any."""
+    data_since: datetime | None = None
+    """When a check first saw the newest period of these columns; None if that is not certain."""
 
 
 class ResourceToCheck(NamedTuple):
@@ -638,19 +640,25 @@ def _seen(memory: KnownContent, headers: AnswerHeaders, digest: Digest) -> Known
         found=memory.found,
         dates_lie=_dates_lie(memory, headers, is_same),
         dates=memory.dates if is_same else merged(memory.dates or (), (), None) or None,
+        data_since=memory.data_since if is_same else None,
     )
 
 
-def with_dates(memory: KnownContent, dates: Sequence[DateColumn], shape: Shape) -> KnownContent:
-    """Return what to store of a file whose tables were read.
+def with_tables(result: CheckResult, shape: Shape, dates: Sequence[DateColumn]) -> CheckResult:
+    """Return a result with what was read of the file's tables.
 
-    :param dates: its columns of dates
     :param shape: of its tables; empty if it is uncertain, so that the names of the other columns are not known
+    :param dates: its columns of dates
     """
     names = [name for table in shape for name in table.columns or ()]
     is_whole = bool(shape) and all(table.columns is not None for table in shape)
-    found = merged(memory.dates or (), dates, names if is_whole else None)
-    return replace(memory, dates=found or None)
+    found = merged(result.memory.dates or (), dates, names if is_whole else None)
+    before, period = result.resource.memory, newest_period(found)
+    is_same = period is not None and period == newest_period(before.dates or ())
+    since = before.data_since if is_same else result.attempt.at
+    since = None if period is None else since
+    memory = replace(result.memory, dates=found or None, data_since=since)
+    return result._replace(shape=shape, memory=memory)
 
 
 def _dates_lie(memory: KnownContent, headers: AnswerHeaders, is_same: bool | None) -> bool | None:

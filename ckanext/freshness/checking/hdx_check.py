@@ -281,8 +281,7 @@ class HdxCheck:
             # Perhaps it stands in place of a file for a while.
             has_file = result.memory.hash is None
         if tables is not None:
-            memory = decisions.with_dates(result.memory, tables.dates, tables.shape)
-            result = result._replace(memory=memory, shape=tables.shape)
+            result = decisions.with_tables(result, *tables)
         return result._replace(staged=hasher.take_staged() if has_file else None)
 
     def failed(self, error: FetchError, sink: _Sink) -> NextStep:

@@ -59,12 +59,15 @@ class FieldNames(NamedTuple):
         ``last_modified_date``; ``data_until_date`` is the last day of the period in ``data_until``, today
         at the latest
     :ivar group: Solr's field for the group of the status
+    :ivar data: Solr's field that is ``stands`` for a dataset whose files change while their data end with the
+        same period
     :ivar source: Solr's field that is ``absent`` for a dataset that its harvest source no longer has
     """
 
     status: str
     absent_since: str
     broken_since: str
+    data_stands_since: str
     data_until: str
     delinquent: str
     due: str
@@ -80,11 +83,12 @@ class FieldNames(NamedTuple):
     data_until_date: str
     group: str
     source: str
+    data: str
 
     @property
     def extras(self) -> tuple[str, ...]:
         """The keys of our extras, in alphabetical order."""
-        return self[:11]
+        return self[:12]
 
 
 NAMES = FieldNames("freshness", *(f"freshness_{name}" for name in FieldNames._fields[1:]))

@@ -58,7 +58,8 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``days`` behind, the median, ``lowest_days``, ``highest_days``, ``step_days`` between periods,
         ``updates``, ``next_expected``), ``column``, ``sheet``, ``resource_id`` and ``resource_name``, or a
         null ``period`` and the ``reason`` (``none``, ``schedule``, ``unclear``: day or month first,
-        ``several`` columns); ``broken_since``: since when all
+        ``several`` columns), and ``stands_since``: when a check first saw it, if the file has changed long
+        after that; ``broken_since``: since when all
         of its links have been broken, whatever its ``status`` says by the dates of the data; ``pieces``: all
         evidence, the newest first (``resource_id``, ``resource_name``, ``evidence``, ``date``, ``claimed``:
         the original date if it was in the future); ``stated_date`` (``value``, ``since``, ``stands_still``);
@@ -228,7 +229,10 @@ def _shown(
         else {name: utc_text(getattr(bounds, name)) for name in ("due", "overdue", "delinquent")},
         "undetermined": row.undetermined,
         "absent_since": utc_text(dataset.absent_since),
-        "data_until": _data_until(dataset),
+        "data_until": {
+            **_data_until(dataset),
+            "stands_since": utc_text(row.data_stands_since),
+        },
         "broken_since": utc_text(row.broken_since),
         "pieces": [_piece(piece, names) for piece in sorted(judged.pieces, key=_newest_first)],
         "stated_date": _stated(row),

@@ -55,9 +55,16 @@ class News:
 
 
 def overdue(now: datetime) -> Iterator[News]:
-    """Yield overdue datasets for those who look after them, and delinquent ones for the operators."""
+    """Yield overdue datasets for those who look after them, and delinquent ones for the operators.
+
+    Also datasets whose files change while their data end with the same period.
+    """
     yield from _crossed(("overdue", "delinquent"), Receivers.KEEPERS, now)
     yield from _crossed(("delinquent",), Receivers.OPERATORS, now)
+    standing = _STANDING.format(open=IS_OPEN.format(row="d"))
+    for row in rows(standing, today=now.date().isoformat()):
+        about = f"stands:{row.package_id}:{row.data_until}"
+        yield News(about, Receivers.KEEPERS, row.package_id, dict(row._mapping))
 
 
 def _crossed(statuses: tuple[str, ...], receivers: Receivers, now: datetime) -> Iterator[News]:
@@ -82,6 +89,11 @@ SELECT t.package_id, d.{date} AS crossed_at FROM (
     ORDER BY package_id, id DESC
 ) t JOIN freshness_dataset d ON d.package_id = t.package_id AND d.{date} <= :now
 WHERE t.from_status IS NOT NULL AND t.cause NOT IN ('recompute', 'check') AND {open}"""
+
+
+_STANDING = """
+SELECT d.package_id, d.data_until, d.last_modified FROM freshness_dataset d
+WHERE d.data_stands_since IS NOT NULL AND d.last_modified IS NOT NULL AND {open}"""
 
 
 def broken_links(now: datetime) -> Iterator[News]:

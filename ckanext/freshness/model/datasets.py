@@ -108,6 +108,13 @@ class DatasetFreshness(tk.BaseModel):
         DateTime,
         doc="since when its harvest source has been without it; empty if the source has it",
     )
+    data_stands_since = Column(
+        DateTime,
+        doc=(
+            "when a check first saw data_until, if the file has changed since for longer than two "
+            "periods of the update frequency; empty if not"
+        ),
+    )
     data_until = Column(
         UnicodeText,
         doc="period up to which the data reach, by their own dates: 2026-08; empty if none is known",

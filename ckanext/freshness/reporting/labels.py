@@ -122,6 +122,9 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         NO_WORKING_LINK: N_("No working link"),
         "unknown": N_("Freshness unknown"),
     },
+    "data": {
+        "stands": N_("File changes, data do not"),
+    },
     "source": {
         "absent": N_("No longer in the source"),
     },
@@ -481,6 +484,16 @@ def lag(seen: Mapping[str, Any]) -> str:
     return counted(_BEHIND[has_passed], seen["days"], day=in_words(day, "year"))
 
 
+def data_stand(changed_at: str | datetime, until: str) -> str:
+    """Return in a sentence that a file changes while its data end with the same period.
+
+    :param changed_at: when the data of the dataset last changed
+    :param until: the period, as ``freshness_show`` returns it
+    """
+    words = tk._("The file changed on {day}, but its data still end with {period}.")
+    return str(words.format(day=in_words(changed_at, "year"), period=period(until)))
+
+
 # The facet, and the status on CKAN's own pages.
 
 
@@ -512,7 +525,7 @@ def our_values(package: Mapping[str, Any]) -> Mapping[str, str]:
 
 def name_facet_values(search_facets: dict[str, Any]) -> None:
     """Give the values of our facets their labels, in place."""
-    for kind in ("group", "status", "source"):
+    for kind in ("group", "status", "source", "data"):
         for item in search_facets.get(getattr(NAMES, kind), {}).get("items", []):
             item["display_name"] = label(kind, item["name"])
 

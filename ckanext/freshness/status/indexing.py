@@ -94,6 +94,8 @@ def _our_fields(extras: Mapping[str, str]) -> dict[str, Any]:
         found[NAMES.undetermined] = extras[NAMES.undetermined]
     if extras.get(NAMES.absent_since):
         found[NAMES.source] = "absent"
+    if extras.get(NAMES.data_stands_since):
+        found[NAMES.data] = "stands"
     return found
 
 
@@ -112,6 +114,7 @@ def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, An
         # One list shows both. The title also names the chosen values of a search.
         titles |= dict.fromkeys((NAMES.group, NAMES.status), tk._("Freshness"))
         titles[NAMES.source] = tk._("Harvest source")
+        titles[NAMES.data] = tk._("Dates in the data")
     return titles
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from .. import settings
@@ -87,6 +87,7 @@ class FreshnessRow:
     absent_since: datetime | None = None
     data_until: str | None = None
     broken_since: datetime | None = None
+    data_stands_since: datetime | None = None
 
     def extras(self) -> dict[str, str]:
         """Return the dataset's extras.
@@ -97,6 +98,7 @@ class FreshnessRow:
         values = {
             NAMES.status: self.status,
             NAMES.absent_since: utc_text(self.absent_since),
+            NAMES.data_stands_since: utc_text(self.data_stands_since),
             NAMES.data_until: self.data_until,
             NAMES.broken_since: utc_text(self.broken_since),
             NAMES.delinquent: utc_text(self.delinquent),
@@ -194,7 +196,24 @@ def row_of(
         absent_since=utc_to_second(dataset.absent_since),
         data_until=None if isinstance(reached, Silence) else period_text(reached[1]),
         broken_since=utc_to_second(_broken_since(dataset)),
+        data_stands_since=utc_to_second(_stands_since(reached, frequency.days)),
     )
+
+
+_STILL = 2
+"""For how many periods of the update frequency a file may change without newer data."""
+
+
+def _stands_since(
+    reached: tuple[ResourceSnapshot, DateColumn] | Silence, days: int | None
+) -> datetime | None:
+    """Return since when a file has had no newer data if it has changed long after that; None if it has not."""
+    if isinstance(reached, Silence) or days is None or days <= 0:
+        return None
+    since, changed_at = reached[0].data_since, reached[0].changed_at
+    if since is None or changed_at is None:
+        return None
+    return since if changed_at - since > timedelta(days=_STILL * days) else None
 
 
 def data_reached(dataset: DatasetSnapshot) -> tuple[ResourceSnapshot, DateColumn] | Silence:

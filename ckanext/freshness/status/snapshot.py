@@ -66,6 +66,10 @@ class ResourceSnapshot:
     wrote: str | None
     """The values that the checker wrote into them for this URL, in JSON; None if there are none. They are no
     evidence: ``hash`` and ``last_modified`` above are without values of the checker."""
+    data_since: datetime | None = None
+    """When a check first saw the newest period of these columns."""
+    changed_at: datetime | None = None
+    """When a check last saw another file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +177,8 @@ def _resource(row: Any) -> ResourceSnapshot:
         broken_since=aware(row.broken_since),
         fields=(row.last_modified, row.size, row.mimetype, row.hash),
         wrote=row.wrote if is_at_url else None,
+        data_since=parse_date(row.data_since),
+        changed_at=aware(row.changed_at),
     )
 
 
@@ -213,7 +219,7 @@ SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url
     r.last_modified, r.size, r.mimetype, r.hash,
     r.last_modified = CAST({fields.OURS.format("last_modified")} AS timestamp) AS date_is_ours,
     r.hash = {fields.OURS.format("hash")} AS hash_is_ours, r.extras,
-    c.known -> 'dates' AS dates,
+    c.known -> 'dates' AS dates, c.known ->> 'data_since' AS data_since, c.changed_at,
     CAST(nullif(c.wrote, '{{{{}}}}') AS text) AS wrote, c.url AS checked_url, c.host, c.undetermined,
     c.succeeded_at >= m.url_changed_at AND c.failures = 0 AND c.found IS NULL AS is_found,
     {{broken}} AS broken_since,

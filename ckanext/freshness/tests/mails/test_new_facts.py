@@ -17,7 +17,7 @@ from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.dates import utc_text
 from ckanext.freshness.mails import digests, news, recipients
 from ckanext.freshness.mails.report import MailReport, NotifyState
-from ckanext.freshness.model import FreshnessChange, HarvestHold
+from ckanext.freshness.model import DatasetFreshness, FreshnessChange, HarvestHold
 from ckanext.freshness.reporting import harvests, visibility
 from ckanext.freshness.reporting.tables import TableRequest
 from ckanext.freshness.tests.clock import freeze_time
@@ -202,6 +202,20 @@ def test_files_that_lost_contents(make: Make, notify: Notify, host: MailHost) ->
     notify(0.1)
     notify(1)
     assert sorted(mail.to for mail in host.mails) == [(ANN,), (READER,)]
+
+
+def test_files_that_change_without_newer_data_are_told_once(
+    make: Make, notify: Notify, host: MailHost
+) -> None:
+    row = model.Session.get(DatasetFreshness, make("one", maintainer_email=ANN)["id"])
+    row.last_modified = later().replace(tzinfo=None)
+    row.data_stands_since, row.data_until = row.last_modified, "2026-03"
+    model.Session.commit()
+    for days in (0.1, 1, 2):
+        notify(days)
+    (mail,) = host.mails
+    assert mail.to == (ANN,)
+    assert "but its data still end with March 2026." in mail.part("plain")
 
 
 @pytest.mark.parametrize("follows", ["dataset", "organization", "group"])

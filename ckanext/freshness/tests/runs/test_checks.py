@@ -17,6 +17,7 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked_if_free
 from ckanext.freshness.ckan_adapter.packages import package_extras
+from ckanext.freshness.mails import news
 from ckanext.freshness.model import DatasetFreshness, ResourceCheck
 from ckanext.freshness.reporting import changes
 from ckanext.freshness.runs import check_run
@@ -181,6 +182,16 @@ def test_a_file_that_is_written_anew_says_up_to_when_its_data_reach(app: Any) ->
         assert (found["until"], found["column"]) == ("2020-03-31", "date")
         assert stored(dataset)["freshness_data_until"] == "2020-03-31"
         assert stored(other)["freshness_data_until"] == "2019"
+        # For a dataset of each week, it has changed for a month without newer data.
+        stands = "The file changed on"
+        assert stands in app.get(f"/dataset/{dataset['name']}/freshness", status=200).body
+        assert stands not in app.get(f"/dataset/{other['name']}/freshness", status=200).body
+        listed = app.get("/dataset/?freshness_data=stands", status=200).body
+        assert "File changes, data do not" in listed
+        assert f"/dataset/{dataset['name']}" in listed
+        assert f"/dataset/{other['name']}" not in listed
+        (mail,) = [one for one in news.overdue(START + 60 * DAY) if one.details]
+        assert mail.package_id == dataset["id"]
         for path, words in {
             f"/dataset/{dataset['name']}/freshness": "Data up to 31 March 2020.",
             f"/dataset/{dataset['name']}": "31 March 2020",
@@ -189,9 +200,11 @@ def test_a_file_that_is_written_anew_says_up_to_when_its_data_reach(app: Any) ->
             assert words in app.get(path, status=200).body
         newest = helpers.call_action("package_search", sort="freshness_data_until_date desc")
         assert [one["id"] for one in newest["results"]] == [dataset["id"], other["id"]]
+        assert night(3, *march, "2020-04-01")["stands_since"] is None
+        assert not [one for one in news.overdue(START + 90 * DAY) if one.details]
         # A plan stays one when its time has come.
-        assert night(3, *march, "2999-01-01")["reason"] == "schedule"
-        assert night(4, *march)["reason"] == "schedule"
+        assert night(4, *march, "2999-01-01")["reason"] == "schedule"
+        assert night(5, *march)["reason"] == "schedule"
         assert "freshness_data_until" not in stored(dataset)
 
 

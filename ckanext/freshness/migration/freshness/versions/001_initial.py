@@ -170,6 +170,7 @@ def upgrade() -> None:
         sa.Column("judge_anew", sa.Boolean, server_default="false", nullable=False),
         sa.Column("confirmed_at", sa.DateTime),
         sa.Column("absent_since", sa.DateTime),
+        sa.Column("data_stands_since", sa.DateTime),
         sa.Column("data_until", sa.UnicodeText),
         sa.Column("broken_since", sa.DateTime),
         sa.Column("ignored", JSONB),
