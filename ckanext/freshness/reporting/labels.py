@@ -111,7 +111,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         Status.DUE.value: N_("The next update is expected now."),
         Status.OVERDUE.value: N_("The update is late."),
         Status.DELINQUENT.value: N_("The update is so late that the dataset may be abandoned."),
-        NO_WORKING_LINK: N_("All links of this dataset are broken: its data can't be reached."),
+        NO_WORKING_LINK: N_("All links of this dataset are broken."),
         Status.UNAVAILABLE.value: N_(
             "We don't know how often this dataset should change, or when it did."
         ),

@@ -98,7 +98,8 @@ def test_it_is_called_so_everywhere(
     page = read("/dataset/one-gone/freshness", editor)
     words = text_of(page.select_one("section[aria-labelledby=freshness-status]"))
     assert words.startswith("No working link Its link has been broken since ")
-    assert "Up to date" not in words
+    assert "<time" not in words
+    assert "Its data can't be reached." in words and "Up to date" not in words
     shown = call_action("freshness_show", id="one-gone")
     assert shown["status"] == "fresh" and shown["broken_since"]
     extras = {
