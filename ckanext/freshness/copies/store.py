@@ -13,8 +13,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import os
 import re
 import secrets
+import stat
 import tempfile
 import threading
 import zipfile
@@ -150,6 +152,43 @@ class StoredCopy(NamedTuple):
     zip_size: int | None = None
 
 
+class _Directory:
+    """The local file system, with the methods of fsspec's that :class:`Location` calls.
+
+    fsspec's own takes four times as long to write a small file.
+    """
+
+    makedirs = staticmethod(os.makedirs)
+    exists = staticmethod(os.path.exists)
+    mv = staticmethod(os.replace)
+    rm_file = staticmethod(os.remove)
+
+    def open(self, path: str, mode: str, block_size: int = -1) -> IO[Any]:
+        return open(path, mode, block_size)
+
+    def info(self, path: str) -> dict[str, Any]:
+        found = os.stat(path)
+        kind = "file" if stat.S_ISREG(found.st_mode) else "other"
+        return {"size": found.st_size, "type": kind, "mtime": found.st_mtime}
+
+    def find(self, folder: str, *, detail: bool) -> dict[str, dict[str, Any]]:
+        found = {}
+        for path, _, names in os.walk(folder, onerror=_unless_missing):
+            for name in names:
+                # Another process may have removed it.
+                with contextlib.suppress(FileNotFoundError):
+                    found[f"{path}/{name}"] = self.info(f"{path}/{name}")
+        return found
+
+    def invalidate_cache(self) -> None:
+        """Do nothing: no listing is remembered."""
+
+
+def _unless_missing(error: OSError) -> None:
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        raise error
+
+
 class Location:
     """The directory, or the file system of fsspec, that holds the copies. Its failures are StoreErrors.
 
@@ -167,6 +206,7 @@ class Location:
             self.root = root.rstrip("/")
             self._top = self.root.partition("/")[0]
             if isinstance(self._system, LocalFileSystem):
+                self._system = _Directory()
                 self._top = self.root
                 self._system.makedirs(self.root, exist_ok=True)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from ckan import model
-from fsspec.implementations.local import LocalFileSystem
 
 from ckanext.freshness.ckan_adapter.database import is_held
+from ckanext.freshness.copies.store import Location
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import copies
 from ckanext.freshness.tests.processes import killed_at, until
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("kept_db")
 
 
 POINTS: dict[str, tuple[Any, str, int]] = {
-    "before the first bytes": (LocalFileSystem, "mv", 1),
+    "before the first bytes": (Location, "put", 1),
     "between zip and row": (rows, "write", 1),
     "before a copy goes": (copies, "delete_files", 1),
     "before what is named is marked": (publication, "_mark", 1),
