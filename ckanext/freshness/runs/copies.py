@@ -16,10 +16,10 @@ from urllib.parse import unquote, urlsplit
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from .. import settings
 from ..checking.decisions import CheckResult, ResourceToCheck
+from ..checking.stored_values import as_json
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..copies import store_keys
@@ -119,12 +119,9 @@ def zip_name(filename: str) -> str:
 
 def remember(copies: Sequence[CopyRow]) -> None:
     """Write the rows of copies of active resources; nothing is committed."""
-    resources = model.Session.query(model.Resource.id).filter(
-        model.Resource.id.in_([one.resource_id for one in copies]), model.Resource.state == "active"
-    )
-    active = {row.id for row in resources}
-    rows = [
-        {
+    # If two are of the same resource, the last one counts.
+    rows = {
+        one.resource_id: {
             "resource_id": one.resource_id,
             "package_id": one.package_id,
             **one.kept._asdict(),
@@ -135,13 +132,8 @@ def remember(copies: Sequence[CopyRow]) -> None:
             "verified_at": utc(one.at),
         }
         for one in copies
-        if one.resource_id in active
-    ]
-    if rows:
-        new = postgresql.insert(Copy.__table__)
-        newer = {key: new.excluded[key] for key in rows[0]}
-        new = new.on_conflict_do_update(index_elements=["resource_id"], set_=newer)
-        model.Session.execute(new, rows)
+    }
+    model.Session.execute(sa.text(_REMEMBER), {"rows": as_json(list(rows.values()))})
 
 
 def stored_files(resource_ids: Sequence[str]) -> list[StoredFiles]:
@@ -349,6 +341,12 @@ LEFT JOIN freshness_check k ON k.resource_id = r.id
 WHERE r.id = ANY(:ids) AND r.state = 'active' AND coalesce(r.url_type, '') <> 'upload' AND (
     :all OR lower(r.format) = ANY(:formats) OR g.name = ANY(:organizations) OR {of_source}
 )"""
+_NEWER = ", ".join(f"{column.name} = excluded.{column.name}" for column in Copy.__table__.columns)
+_REMEMBER = f"""
+INSERT INTO freshness_copy
+SELECT f.* FROM jsonb_populate_recordset(NULL::freshness_copy, CAST(:rows AS jsonb)) f
+JOIN resource r ON r.id = f.resource_id AND r.state = 'active'
+ON CONFLICT (resource_id) DO UPDATE SET {_NEWER}"""
 # The second table has the rows as they were when the statement began, with their keys.
 _EXPIRE = """
 UPDATE freshness_copy c SET key = NULL, zip_key = NULL
