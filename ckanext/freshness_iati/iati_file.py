@@ -98,6 +98,14 @@ def _text_of(beginning: bytes) -> str:
 # Root element
 
 
+class _Root(Exception):
+    """Raised at the root element, with its name, since nothing behind it counts."""
+
+
+def _end_at_root(name: str, _: object) -> None:
+    raise _Root(name)
+
+
 def problem_of(text: str, *, is_whole: bool) -> str | None:
     """Return why a text is not the beginning of an IATI file, a phrase that follows "the file"; None if it is.
 
@@ -109,25 +117,19 @@ def problem_of(text: str, *, is_whole: bool) -> str | None:
     xml = first.lstrip(_WHITE_SPACE)
     if not xml and not is_cut:
         return "is empty"
-    names: list[str] = []
     parser = expat.ParserCreate("utf-8")
-
-    def begin_root(name: str, _: object) -> None:
-        names.append(name)
-        parser.StartElementHandler = None
-
-    parser.StartElementHandler = begin_root
+    parser.StartElementHandler = _end_at_root
     error: expat.ExpatError | None = None
     try:
         parser.Parse(xml.replace("&", "_").encode("utf-8", "replace"), not is_cut)
-    except expat.ExpatError as found:
-        error = found
-    if names:
-        if names[0].rpartition(":")[2] in ROOTS:
+    except _Root as root:
+        name = str(root)
+        if name.rpartition(":")[2] in ROOTS:
             return None
-        name = names[0]
         shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
         return f"is no IATI file: its root element is <{shown}>"
+    except expat.ExpatError as found:
+        error = found
     if error is None:
         return f"has no whole opening tag within its first {FIRST_CHARACTERS} characters"
     where = f"line {error.lineno}, column {error.offset + 1}"
