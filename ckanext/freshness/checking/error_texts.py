@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cached_property
 
 from ..web.errors import Meaning
-from .outlines import Outline, columns, records
+from .outlines import Outline, columns, lines, names_of
 
 _STRUCTURED = frozenset(
     {
@@ -66,39 +67,87 @@ _BUSY = re.compile(
 """What interfaces say while they prepare a file, and to whom has asked too often."""
 
 
-def says_later(text: str) -> bool:
-    """Return whether a JSON object only says to come back later."""
-    found = _object(text) if text[:1] == "{" else None
-    if found is None or any(value and isinstance(value, (dict, list)) for value in found.values()):
-        return False
-    return any(_BUSY.fullmatch(str(found.get(name))) for name in ("message", "error", *_STATES))
+class ShortText:
+    """The text of a whole file. What several rules need of it is read once.
+
+    :param text: without leading and trailing blanks
+    :param size: of the file, in bytes
+    """
+
+    def __init__(self, text: str, size: int) -> None:
+        self.text = text
+        self.size = size
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it begins as an object or a list of JSON."""
+        return self.text[:1] in ("{", "[")
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it begins as JSON or as XML."""
+        return self.is_json or self.text[:1] == "<"
+
+    @cached_property
+    def parsed(self) -> dict[str, object] | None:
+        """An object of JSON, or the only one of a list; None if the text is anything else."""
+        try:
+            found = json.loads(self.text)
+        except (ValueError, RecursionError):
+            return None
+        if isinstance(found, list) and len(found) == 1:
+            found = found[0]
+        return found if isinstance(found, dict) else None
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Its names, see :mod:`.outlines`."""
+        return frozenset(names_of(self.text))
+
+    @cached_property
+    def columns(self) -> int:
+        """Its columns, see :func:`.outlines.columns`."""
+        return columns(self.text)
+
+    @property
+    def records(self) -> int:
+        """The number of records at its beginning; 0 if it has one column at most."""
+        return lines(self.text) if self.columns > 1 else 0
+
+    def says_later(self) -> bool:
+        """Return whether it is a JSON object that only says to come back later."""
+        found = self.parsed if self.text[:1] == "{" else None
+        if found is None or any(
+            value and isinstance(value, (dict, list)) for value in found.values()
+        ):
+            return False
+        return any(_BUSY.fullmatch(str(found.get(name))) for name in ("message", "error", *_STATES))
 
 
 def meaning_of_text(
-    text: str, size: int, words: frozenset[str], last: Outline | None, *, takes_pages: bool
+    file: ShortText, words: frozenset[str], last: Outline | None, *, takes_pages: bool
 ) -> Meaning:
     """Decide whether a text reports an error: ``FAILED``; ``CANNOT_TELL``, if it may; else ``WORKS``.
 
-    :param text: the whole file, without leading and trailing blanks
-    :param size: of the file, in bytes
     :param words: of the promised formats
     :param last: the outline of the last good file; None if there was none
     :param takes_pages: whether web pages are data under the promised formats
     """
     if not words.isdisjoint(_PLAIN_TEXTS):
         return Meaning.WORKS
-    if last is not None and text[:1] not in ("{", "[", "<") and last.is_header(text):
+    text, size = file.text, file.size
+    if last is not None and not file.is_marked and last.is_header(text):
         return Meaning.WORKS
     is_any = takes_pages and words.isdisjoint(_STRUCTURED)
     if takes_pages:
         # The page of an interface has no features.
         words -= {"geojson"}
-    if not is_any and size < SHORT and _is_no_data(text, words, last):
+    if not is_any and size < SHORT and _is_no_data(file, words, last):
         return Meaning.FAILED
-    is_other = last is not None and last.differs(text)
+    is_other = last is not None and last.differs(file.names)
     looks = is_new = is_message = False
-    if text[:1] in ("{", "["):
-        found = _object(text)
+    if file.is_json:
+        found = file.parsed
         if found is None:
             return Meaning.WORKS
         looks = _reports_error(found, is_list=text[:1] == "[", is_other=is_other)
@@ -108,7 +157,7 @@ def meaning_of_text(
     elif is_other or last is None or not last.names:
         # A table of one record may be an error, too.
         has_words = _WORDS.search(text[:_BEGINNING]) is not None
-        looks, is_new = has_words and records(text) < 2, has_words and records(text) == 2
+        looks, is_new = has_words and file.records < 2, has_words and file.records == 2
     if last is None:
         # An interface that is asked for nothing may also say so. Those that refuse name a code.
         is_doubted = looks and size < SHORT and (not is_any or '"code"' in text)
@@ -118,26 +167,27 @@ def meaning_of_text(
         return Meaning.FAILED
     if is_any or not last.size:
         return Meaning.CANNOT_TELL if looks and is_other else Meaning.WORKS
-    is_marked = text[:1] in ("{", "[", "<")
-    if is_other and is_small and (is_marked or records(text) < 3):
+    if is_other and is_small and (file.is_marked or file.records < 3):
         return Meaning.FAILED
     # Perhaps an error in another language, perhaps a new structure.
-    is_new = is_new or (last.shares_nothing(text) if is_marked else _has_lost_columns(text, last))
+    is_new = is_new or (
+        last.shares_nothing(file.names) if file.is_marked else _has_lost_columns(file, last)
+    )
     return Meaning.CANNOT_TELL if looks or (is_new and size < SHORT) else Meaning.WORKS
 
 
-def _is_no_data(text: str, words: frozenset[str], last: Outline | None) -> bool:
+def _is_no_data(file: ShortText, words: frozenset[str], last: Outline | None) -> bool:
     """Return whether a short text is certainly not of the promised formats."""
-    is_line = last is not None and columns(text) == 0 < last.columns
-    if "geojson" in words and (found := _object(text)) is not None and text[:1] == "{":
-        return {"type", "features"}.isdisjoint(found)
+    is_line = last is not None and file.columns == 0 < last.columns
+    if "geojson" in words and file.parsed is not None and file.text[:1] == "{":
+        return {"type", "features"}.isdisjoint(file.parsed)
     # Databases with an interface in JSON answer so where there is nothing.
-    return text == "null" or (is_line and not words.isdisjoint(TABLES))
+    return file.text == "null" or (is_line and not words.isdisjoint(TABLES))
 
 
-def _has_lost_columns(text: str, last: Outline) -> bool:
+def _has_lost_columns(file: ShortText, last: Outline) -> bool:
     """Return whether two lines without separators came where there was a table."""
-    return columns(text) < 2 <= last.columns and text.count("\n") < 2
+    return file.columns < 2 <= last.columns and file.text.count("\n") < 2
 
 
 def _is_message(found: dict[str, object]) -> bool:
@@ -149,17 +199,6 @@ def _has_all_names(found: dict[str, object], last: Outline | None) -> bool:
     """Return whether all that was known is still there, as if only the rows were gone."""
     names = [] if last is None else last.names.split("\n")
     return all(found.get(name) is not None for name in names)
-
-
-def _object(text: str) -> dict[str, object] | None:
-    """Return an object of JSON, or the only one of a list; None if the text is anything else."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(found, list) and len(found) == 1:
-        found = found[0]
-    return found if isinstance(found, dict) else None
 
 
 def _reports_error(found: dict[str, object], *, is_list: bool, is_other: bool) -> bool:

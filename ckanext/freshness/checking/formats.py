@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from ..translation import N_
 from ..web.errors import Meaning
-from .error_texts import SHORT, TABLES, meaning_of_text, says_later
+from .error_texts import SHORT, TABLES, ShortText, meaning_of_text
 from .outlines import Outline, is_table, outline_of
 
 FIRST_BYTES = 16 * 1024
@@ -389,12 +389,13 @@ def verdict(
     if (is_short or (promised.formats and not first.strip(b"\0"))) and _is_empty(first):
         return FormatMismatch(promised.name or "data", FileKind.NOTHING, is_error=True)
     text = _text(first).strip(_BEFORE) if size <= FIRST_BYTES else ""
-    if is_short and not promised.takes_pages and says_later(text):
+    file = ShortText(text, size)
+    if is_short and not promised.takes_pages and file.says_later():
         return FormatMismatch(promised.name, FileKind.ERROR, is_error=False, is_uncertain=True)
     found = _by_format(promised, first, size, sent_as)
     if not text or _is_binary(text) or (found and (found.is_error or found.found not in _LINES)):
         return found
-    meaning = meaning_of_text(text, size, promised.words, last, takes_pages=promised.takes_pages)
+    meaning = meaning_of_text(file, promised.words, last, takes_pages=promised.takes_pages)
     if meaning is Meaning.WORKS:
         return found
     is_error = meaning is Meaning.FAILED

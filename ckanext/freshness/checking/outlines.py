@@ -7,6 +7,7 @@ left out. Pure.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -36,21 +37,22 @@ class Outline(NamedTuple):
     columns: int = 0
     names: str = ""
 
-    def differs(self, text: str) -> bool:
-        """Decide whether a text has half of the names at most; False if no names are known."""
+    def differs(self, names: Collection[str]) -> bool:
+        """Decide whether a text has half of the known names at most; False if none are known.
+
+        :param names: of the text, see :func:`names_of`
+        """
         known = self.names.split("\n") if self.names else []
-        found = set(_names(text))
-        return bool(known) and 2 * sum(name in found for name in known) <= len(known)
+        return bool(known) and 2 * sum(name in names for name in known) <= len(known)
 
     def is_header(self, text: str) -> bool:
         """Decide whether a text ends with the known header of a table, which has no rows then."""
         header = text[max(text.rfind("\n"), text.rfind("\r")) + 1 :].strip()
         return bool(self.names) and self.names in (header, "\n".join(_header_names(header)))
 
-    def shares_nothing(self, text: str) -> bool:
+    def shares_nothing(self, names: Collection[str]) -> bool:
         """Decide whether a text has names, and none of them is known."""
-        found = _names(text)
-        return bool(self.names and found) and set(found).isdisjoint(self.names.split("\n"))
+        return bool(self.names and names) and set(self.names.split("\n")).isdisjoint(names)
 
 
 def outline_of(text: str, size: int) -> Outline:
@@ -59,11 +61,12 @@ def outline_of(text: str, size: int) -> Outline:
     :param text: the beginning of the file, without leading blanks; empty if the file is not text
     :param size: of the file, in bytes
     """
-    names = list(dict.fromkeys(_names(text)))[:_MOST_NAMES]
+    names = list(dict.fromkeys(names_of(text)))[:_MOST_NAMES]
     return Outline(size, columns(text), "\n".join(names))
 
 
-def _names(text: str) -> list[str]:
+def names_of(text: str) -> list[str]:
+    """Return the names at the beginning of a text; an empty list if none are certain."""
     text = text[:_SEARCHED]
     if text[:1] in ("{", "["):
         found = _keys(text)
@@ -117,9 +120,9 @@ def columns(text: str) -> int:
     return int(len(lines) > 1) if record is None else 1 + max(_separators(record))
 
 
-def records(text: str) -> int:
-    """Return the number of records at the beginning of delimited text; 0 if it has one column at most."""
-    return len(_lines(text[:_SEARCHED])) if columns(text) > 1 else 0
+def lines(text: str) -> int:
+    """Return the number of lines at the beginning of a text that are not blank."""
+    return len(_lines(text[:_SEARCHED]))
 
 
 def is_table(text: str) -> bool:
@@ -129,7 +132,8 @@ def is_table(text: str) -> bool:
 
 
 def _lines(text: str) -> list[str]:
-    return [line for line in map(str.strip, _LINE_END.split(text)) if line]
+    # A regular expression takes four times as long.
+    return [line for line in map(str.strip, text.replace("\r", "\n").split("\n")) if line]
 
 
 def _first_record(lines: list[str]) -> str | None:
