@@ -50,6 +50,11 @@ def alarms(
     return list(filter(None, (_alarm(part, seen, going, released) for part in parts)))
 
 
+def lists_any(seen: Mapping[str, SeenRecord]) -> bool:
+    """Return whether a crawl found a dataset in any list. A listed catalog may be empty."""
+    return any(found.listed_in and not found.is_catalog for found in seen.values())
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     """Current records that the brake counts together."""
@@ -75,9 +80,7 @@ def _parts(
 
     A catalog has no limits of its own: it may lose any number of datasets but not all, nor all but one.
     """
-    # A listed catalog may be empty.
-    lists_any = any(found.listed_in and not found.is_catalog for found in seen.values())
-    yield _Part("records", current, limits, lists_any)
+    yield _Part("records", current, limits, lists_any(seen))
     datasets = [record for record in current if not record.is_catalog]
     by_catalog: dict[str | None, list[KnownRecord]] = {}
     for record in datasets:

@@ -146,6 +146,9 @@ class MessageCode(enum.Enum):
     STILL_LISTED = N_(
         "The source lists it, but says that it is gone. If it still does after a day, it counts as gone."
     )
+    LISTS_NOTHING_NOW = N_(
+        "Its deletion is approved, but now the source lists no dataset at all. The next harvest decides."
+    )
     FOREIGN = N_("It came from another harvester, and whether it is still there cannot be told.")
     CONTAINER_NOT_READ = N_("Its catalog could not be read.")
 

@@ -28,7 +28,8 @@ record. When the others answer again, the 24 hours of a record that is still ref
 What is held because of the answers of a record's own URL (with itself, in turn, as all others, or later) is
 held no longer if this URL says that the record is gone. An approval ends with the deletion, or when a list has
 the record and nothing has refused it since it was last read. It also ends if the record's own URL answers with
-the record, and did not do so when the editor approved.
+the record, and did not do so when the editor approved. A list that has lost all others, too, carries out no
+approval; the next job does.
 
 Any other failure keeps records:
 
@@ -59,7 +60,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ..dates import utc_words
-from .brake import BrakeLimits, alarms, counted
+from .brake import BrakeLimits, alarms, counted, lists_any
 from .messages import HarvestMessage, MessageCode
 from .record import (
     Containers,
@@ -304,6 +305,8 @@ def deletions(
         for found in (seen.get(record.url),)
         if (decision := _decide(record, found, crawl)) is not None
     ]
+    if not lists_any(seen):
+        absent = _without_approvals(absent, decisions)
     going = {decision.known.url for decision in absent if decision.delete}
     accidents = alarms(current, seen, going, released, limits)
 
@@ -529,6 +532,25 @@ def _waiting(decision: AbsentRecord, until: datetime, since: datetime) -> Absent
     """Return the decision to keep a record that is to be deleted later."""
     reason = HarvestMessage(MessageCode.ABSENT, {"date": utc_words(until)}, str(decision.reason))
     return replace(decision, delete=False, reason=reason, absent_since=since)
+
+
+def _without_approvals(absent: list[AbsentRecord], decisions: Decisions) -> list[AbsentRecord]:
+    """Return the decisions of a crawl that found no dataset in any list, where an approval may have to wait.
+
+    An editor approved while the source listed others. If it has lost these, too, its list does not tell that it
+    still leaves out the approved ones. In the next job editors know of all.
+    """
+    known = {*decisions.released, *decisions.held}
+    if all(one.known.guid in known for one in absent if one.delete):
+        return absent
+    reason = HarvestMessage(MessageCode.LISTS_NOTHING_NOW)
+    by_list = (MessageCode.UNLISTED, MessageCode.UNLISTED_ANSWERS)
+    return [
+        replace(one, delete=False, reason=reason)
+        if one.known.guid in decisions.released and one.reason.code in by_list
+        else one
+        for one in absent
+    ]
 
 
 def _answer(seen: SeenRecord | None) -> ReadOutcome | None:

@@ -458,6 +458,28 @@ def test_what_an_editor_has_to_decide_or_has_decided(answer: ReadOutcome | None,
 
 
 @pytest.mark.parametrize(
+    ("answer", "is_new", "is_deleted"),
+    [
+        (None, True, False),
+        (ReadOutcome.PRESENT, True, False),
+        (ReadOutcome.GONE, True, True),
+        (None, False, True),
+    ],
+)
+def test_a_list_that_loses_all_others_carries_out_no_approval(
+    answer: ReadOutcome | None, is_new: bool, is_deleted: bool
+) -> None:
+    """Not in the job that finds it so. Then editors know of all."""
+    record, others = known(1), [known(2), known(3)]
+    held = [] if is_new else [one.guid for one in others]
+    found = [] if answer is None else [seen(1, answer)]
+    decided = decide([record, *others], found, released=[record.guid], held=held)
+    assert [one.known for one in decided.delete] == [record] * is_deleted
+    assert decided.brake is not None and len(decided.brake.held) == 3 - is_deleted
+    assert [one.known for one in decided.brake.verified] == others
+
+
+@pytest.mark.parametrize(
     ("answer", "becomes"),
     [
         (None, "held"),
