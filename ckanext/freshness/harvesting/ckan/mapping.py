@@ -116,7 +116,7 @@ def dataset(raw: Mapping[str, Any], options: MappingOptions) -> Record:
             # Some portals have copies of one resource.
             del one["id"]
         with_id.add(one.get("id", ""))
-    tags = {tag for one in dictionaries(raw.get("tags")) if (tag := text_of(one.get("name")))}
+    tags = set(filter(None, map(_tag, raw["tags"] if isinstance(raw.get("tags"), list) else ())))
     if options.clean_tags:
         tags = {munge_tag(tag) for tag in tags} - {""}
     return Record(
@@ -209,6 +209,11 @@ def _resource(raw: Mapping[str, Any], options: MappingOptions) -> dict[str, Any]
     if (resource_id := uuid_of(raw)) is not None:
         found["id"] = resource_id
     return found
+
+
+def _tag(raw: Any) -> str | None:
+    """Return the name of a tag. Some portals give a text for it."""
+    return text_of(raw.get("name") if isinstance(raw, dict) else raw)
 
 
 def _groups(raw: Mapping[str, Any], options: MappingOptions) -> list[dict[str, str]]:

@@ -453,5 +453,7 @@ def test_odd_values_cost_no_dataset(portal: PortalServer) -> None:
     portal.change(
         any_id(portal, 2), type=[], organization={"name": []}, groups=[{"id": "g", "name": {}}]
     )
+    portal.change(any_id(portal, 3), tags=["roads", {"name": "rivers"}, {"name": []}, None])
     found = Crawled(portal)
     assert not found.errors and found.names() == NAMES
+    assert found.contents()[any_id(portal, 3)].tags == ["rivers", "roads"]
