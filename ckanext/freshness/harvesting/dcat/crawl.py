@@ -57,8 +57,7 @@ class CatalogueCrawl:
     async def run(self) -> CrawlEnd:
         """Read all lists, and hand on their datasets; an exception of the sink ends the crawl."""
         await self._lists.read()
-        described, met = self._found.described, self._lists.met
-        identities = Identities(self._known, described, self._containers, met)
+        identities = Identities(self._known, self._found, self._containers)
         if self._missing(identities):
             await self._lists.read_again()
         missing = self._missing(identities)

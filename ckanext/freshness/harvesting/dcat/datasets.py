@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from rdflib import DCAT, RDF, Graph
 from rdflib.term import Node
@@ -203,27 +204,13 @@ class FoundDatasets:
 class Identities:
     """Which current record each dataset of a catalogue is. Use this when all lists were read."""
 
-    def __init__(
-        self,
-        known: CurrentRecords,
-        found: Mapping[str, FoundDataset],
-        containers: Containers,
-        lists: Collection[str],
-    ) -> None:
-        """
-        :param found: the datasets by identity.
-        :param lists: the lists that were read or requested.
-        """
+    def __init__(self, known: CurrentRecords, found: FoundDatasets, containers: Containers) -> None:
         self._known = known
-        self._found = found
+        self._found = found.described
+        self._hash = found.reader.hash
         self._listed = containers.listed
         self._root = containers.root.rstrip("/")
-        self._by_title: dict[str, list[KnownRecord]] = {}
-        """Current records whose lists are not read any more, by the hashes of their titles."""
-        for record in known:
-            title, _ = _title_and_name(record.memory)
-            if title and record.catalog_url not in lists:
-                self._by_title.setdefault(title, []).append(record)
+        self._unreadable = containers.unreadable
 
     def of(self, identity: str) -> tuple[KnownRecord | None, str | None]:
         """Return the current record that a dataset is, and which other name of the dataset tells that.
@@ -244,21 +231,47 @@ class Identities:
         return known, known.url if known is not None else None
 
     def _moved(self, identity: str, found: FoundDataset) -> KnownRecord | None:
-        """Return the record that a dataset was before the catalogue's URL was edited.
+        """Return the record that a dataset was before its IRI, or the catalogue's URL, was edited.
 
-        That record has the same title and the same path or identifier, and its own list is not read any more.
+        No list has that record any more, and it has the same title and the same path or identifier. No other
+        dataset has these.
         """
-        title, name = _title_and_name(found.memory)
-        same = [
-            known
-            for known in self._by_title.get(title, ())
-            if known.url not in self._listed
-            and (
-                lasting_part(known.url) == lasting_part(identity)
-                or (name and name == _title_and_name(known.memory)[1])
-            )
-        ]
-        return same[0] if len(same) == 1 else None
+        same = {
+            known.url: known
+            for name in self._names(identity, found.memory)
+            for known in self._former.get(name, ())
+            if known.url not in self._listed and known.catalog_url not in self._unreadable
+        }
+        if len(same) != 1:
+            return None
+        (known,) = same.values()
+        names = self._names(known.url, known.memory)
+        claims = {other for name in names for other in self._claims.get(name, ())}
+        return known if claims == {identity} else None
+
+    @cached_property
+    def _former(self) -> dict[tuple[str, str], list[KnownRecord]]:
+        """The current records by each of their names."""
+        former: dict[tuple[str, str], list[KnownRecord]] = {}
+        for known in self._known:
+            for name in self._names(known.url, known.memory):
+                former.setdefault(name, []).append(known)
+        return former
+
+    @cached_property
+    def _claims(self) -> dict[tuple[str, str], list[str]]:
+        """The identities of the datasets by each of their names."""
+        claims: dict[tuple[str, str], list[str]] = {}
+        for identity, found in self._found.items():
+            for name in self._names(identity, found.memory):
+                claims.setdefault(name, []).append(identity)
+        return claims
+
+    def _names(self, identity: str, memory: str | None) -> set[tuple[str, str]]:
+        """Return by what a dataset is known under another IRI: its title with its path, IRI or other name."""
+        title, name = _title_and_name(memory)
+        others = {lasting_part(identity), self._hash(identity), name} - {""}
+        return {(title, one) for one in others} if title else set()
 
 
 def _title_and_name(memory: str | None) -> tuple[str, str]:

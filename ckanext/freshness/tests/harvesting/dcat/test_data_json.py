@@ -225,6 +225,37 @@ def test_a_data_json_that_is_read_in_parts_is_the_same(monkeypatch: pytest.Monke
         assert job.errors == [] and len(job.of(RecordClass.UNCHANGED)) == 5
 
 
+BEFORE = {"title": "Roads", "@id": "https://a.example/d/7", "identifier": "x"}
+WITHOUT_IRI = {"title": "Roads", "identifier": "x"}
+
+
+@pytest.mark.parametrize(
+    ("after", "new"),
+    [
+        ([{**BEFORE, "@id": "https://b.example/d/7", "identifier": "y"}], 0),
+        ([{**BEFORE, "@id": "https://b.example/e/9"}], 0),
+        ([WITHOUT_IRI], 0),
+        # Another dataset, for all that is known
+        ([{**BEFORE, "@id": "https://b.example/d/7", "title": "Rivers"}], 1),
+        ([{**BEFORE, "@id": "https://a.example/d/8", "identifier": "y"}], 1),
+        ([{**BEFORE, "@id": f"https://{host}.example/d/7"} for host in "bc"], 2),
+        ([BEFORE, {**BEFORE, "@id": "https://b.example/d/7"}], 1),
+    ],
+    ids=["host", "path", "no IRI", "title", "path and identifier", "two of them", "still there"],
+)
+def test_a_dataset_with_another_iri_is_the_same_by_title_and_path_or_identifier(
+    after: list[dict[str, Any]], new: int
+) -> None:
+    others = [dataset(number) for number in range(9)]
+    before, _ = crawl({"dataset": [*others, BEFORE]})
+    site, job = crawl({"dataset": [*others, BEFORE]}, {"dataset": [*others, *after]})
+    assert job.errors == [] and len(job.of(RecordClass.NEW)) == new
+    assert {one.id for one in before.packages.values()} <= {
+        one.id for one in site.packages.values()
+    }
+    assert len(site.packages) == 10 + new
+
+
 def test_series_and_catalogs_of_dcat_us_3() -> None:
     series = {"@type": "DatasetSeries", "@id": "https://data.example.gov/s", "title": "Series"}
     member = {**dataset(1), "@type": "Dataset", "inSeries": series["@id"]}
