@@ -123,6 +123,9 @@ def test_the_last_good_copy_outlives_failures_for_72_hours(site: Site) -> None:
         assert figures["failed"] == 1 and "datasets_expired" not in figures
         assert site.bytes_of(bad) == good
         assert site.listed()[bad.name]["last_known_good_dataset"]["hash"]
+    # Its only link is broken, which people read in place of its status; the others' are not.
+    found = [ours(helpers.call_action("package_show", id=one.name)) for one in datasets(site)]
+    assert ["freshness_broken_since" in one for one in found] == [False, True, False]
     figures = done(site.later(hours=24).update(strict=True))
     assert (figures["datasets_expired"], figures["datasets_with_download"]) == (1, 2)
     assert site.bytes_of(bad) is None
