@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -95,6 +96,29 @@ def settle(tab: Any) -> None:
     """Wait for the scripts of a page, and for htmx, which shows new buttons a moment before they work."""
     tab.wait_for_load_state()
     tab.wait_for_function(SETTLED)
+
+
+class Hand:
+    """A user's hand on the mouse, which counts its clicks."""
+
+    def __init__(self, tab: Any, has_scripts: bool = True) -> None:
+        self.tab = tab
+        self.has_scripts = has_scripts
+        self.clicks = 0
+
+    def click(self, role: str, name: str, within: Any = None) -> None:
+        """Click the first element of a role whose name matches, up to its end or to a colon.
+
+        :param within: the part of the page; the whole page by default
+        """
+        self.clicks += 1
+        words = re.compile(rf"^\s*{name}\s*(:|$)")
+        target = (within or self.tab).get_by_role(role, name=words).first
+        target.wait_for()
+        if self.has_scripts:
+            # A link that opens a dialog leads to a page as long as the scripts have not been loaded.
+            settle(self.tab)
+        target.click()
 
 
 @pytest.fixture
