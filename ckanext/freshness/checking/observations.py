@@ -32,7 +32,9 @@ from .date_words import (
 MOST_COLUMNS = 200
 """Of a table. Of one with more, no date is read."""
 MOST_KEPT = 12
-"""Columns of dates that are stored of a file."""
+"""Columns of dates that are stored of a file, and as many that were schedules in earlier files."""
+_LONGEST_NAME = 200
+"""Characters of a column's name. Of one with more, no date is read."""
 
 _LEAST_VALUES = 3
 _UNREAD = 0.05
@@ -133,7 +135,9 @@ class TableReader:
         self._columns = {
             place: _Column(name, today)
             for place, name in enumerate((*names, *joined))
-            if role_of(name) is not Role.OTHER and not (is_of_works and names_year(name))
+            if len(name) <= _LONGEST_NAME
+            and role_of(name) is not Role.OTHER
+            and not (is_of_works and names_year(name))
         }
 
     def add(self, rows: Sequence[Sequence[str]]) -> int:
@@ -409,8 +413,8 @@ def merged(
     ]
     absent = schedules.keys() - {column[:2] for column in columns}
     kept = [column for key, column in schedules.items() if key in absent]
-    still = (column for column in kept if there is None or column.name in there)
-    return (*columns, *(column._replace(until=None) for column in still))
+    still = [column for column in kept if there is None or column.name in there]
+    return (*columns, *(column._replace(until=None) for column in still[:MOST_KEPT]))
 
 
 def newest(columns: Sequence[DateColumn]) -> DateColumn | Silence:

@@ -183,6 +183,10 @@ JSON = {
         },
         "2026-06-30 quarter",
     ),
+    "JSON-stat with an endless name": (
+        {"role": {"time": ["x" * 999]}, "dimension": {"x" * 999: {"category": {"index": [*DAYS]}}}},
+        "none",
+    ),
     "JSON-stat without times": ({"role": {"time": [1]}, "dimension": {"Tid": 2}}, "none"),
     "a list of lists": ([[1], ["2026-08-31"]], "none"),
 }  # fmt: skip
@@ -251,3 +255,5 @@ def test_a_schedule_stays_one_while_its_name_is_there() -> None:
     assert merged([plan], [], ["date", "v"]) == merged([plan], [], None) == (unread,)
     assert newest(merged([unread], [column("date")], None)) is Silence.SCHEDULE
     assert merged([plan], [column("day")], ["day", "v"]) == (column("day"),)
+    many = [column(f"plan {number}", is_schedule=True) for number in range(50)]
+    assert len(merged(many, many, None)) <= 24
