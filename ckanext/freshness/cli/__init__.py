@@ -7,8 +7,11 @@ and progress on standard error. Progress is a bar or a count on a terminal, and 
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from time import monotonic
 from typing import Any
 
@@ -46,10 +49,39 @@ class ReportingGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with telling_of_loss():
+            with harvest_log_apart(), telling_of_loss():
                 return super().invoke(ctx)
         except self.expected as error:
             raise click.ClickException(str(error)) from error
+
+
+@contextlib.contextmanager
+def harvest_log_apart() -> Iterator[None]:
+    """Write the log of ckanext-harvest to a file on a terminal, and print the file's name at the end.
+
+    Its lines would stand between those of the command, and some look like failures that are none. Elsewhere,
+    such as in cron and systemd, they go where the ini file says.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    log = logging.getLogger("ckanext.harvest")
+    with NamedTemporaryFile("w", prefix="ckanext-harvest-", suffix=".log", delete=False) as file:
+        handler = logging.StreamHandler(file)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+        log.addHandler(handler)
+        goes_on, log.propagate = log.propagate, False
+        try:
+            yield
+        finally:
+            log.removeHandler(handler)
+            log.propagate = goes_on
+            is_empty = not file.tell()
+    if is_empty:
+        Path(file.name).unlink()
+    else:
+        words = tk._("The log of ckanext-harvest is in {file}")
+        click.echo(words.format(file=file.name), err=True)
 
 
 def source_named(name: str) -> Any:
