@@ -276,11 +276,21 @@ class Demo:
             if not self._is_started:
                 self._start()
             self._wait_for_web()
+        pages = {
+            path.format(source=self._name): words
+            for path, words in (
+                _FIRST | (_OF_ONE_SOURCE if self._options.source else _OF_OURS)
+            ).items()
+        }
+        for path in pages:
+            self._wait_for_web(path)
         say(
             _WHAT_TO_SEE.format(
                 base=self._base,
                 password=self._password,
-                source=self._name,
+                pages="\n".join(
+                    f"    {self._base}{path}    {words}" for path, words in pages.items()
+                ),
                 logs=self._children.folder,
             )
         )
@@ -293,22 +303,25 @@ class Demo:
                 next_run = time.monotonic() + RUN_EVERY
             time.sleep(1)
 
-    def _wait_for_web(self) -> None:
-        """Wait until the first page has been answered."""
+    def _wait_for_web(self, path: str = "/dataset") -> None:
+        """Wait until a page has been answered.
+
+        :raises StackError: the answer is an error
+        """
         session = requests.Session()
         # A proxy of the environment cannot reach this machine.
         session.trust_env = False
         while True:
             self._children.check()
             try:
-                answer = session.get(f"{self._base}/dataset", timeout=60)
+                answer = session.get(f"{self._base}{path}", timeout=60)
             except requests.RequestException:
                 time.sleep(POLL)
                 continue
             if answer.ok:
                 return
             raise StackError(
-                f"{self._base}/dataset answered {answer.status_code}; see {self._children.folder}."
+                f"{self._base}{path} answered {answer.status_code}; see {self._children.folder}."
             )
 
 
@@ -317,27 +330,28 @@ def in_words(title: str, numbers: Mapping[str, int]) -> str:
     return f"{title}: {', '.join(f'{count} {name}' for name, count in numbers.items())}"
 
 
+_FIRST = {
+    "/freshness": "the dashboard. The months before the first start are made up",
+    "/freshness/mine": f"log in as {EDITOR}: what to do now",
+    "/dataset/water-points/freshness": "why a dataset is overdue; log in to confirm its data",
+}
+_OF_OURS = {
+    f"/dataset/{own.CLINICS}": "a broken link, and the last good copy of its file",
+    "/harvest": "a source whose deletions are on hold, and one that has gone",
+}
+_OF_ONE_SOURCE = {
+    "/dataset": "click the values of the facet Freshness",
+    "/harvest/{source}": "log in, press Admin, then Harvest now",
+}
+"""What to look at, by path: first, and on a site with our sources or with one source of the user."""
+
 _WHAT_TO_SEE = f"""
 The site is at   {{base}}
 Log in as        {ADMIN} (sysadmin), {EDITOR} or {ORG_ADMIN} (of {own.TITLE},
                  {own.TITLE_WITH_COPIES} and Coastal Region); the password of each is {{password}}
 
-What to look at
-    {{base}}/freshness    the dashboard. The months before the first start are made up
-    {{base}}/freshness/mine    log in as {EDITOR}: what to do now
-    {{base}}/dataset    click the values of the facet Freshness
-    {{base}}/organization/{own.ORGANIZATION}    a dataset of each status
-    {{base}}/dataset/water-points/freshness    why one is overdue; log in to confirm its data
-    {{base}}/dataset/{own.CLINICS}    a broken link, and the last good copy of its file
-    {{base}}/dataset/{own.ALL_FILES}/freshness    what checks find at links; log in to check them again
-    {{base}}/freshness/data    which data have changed: rows and columns, also as a feed
-    {{base}}/dataset/market-surveys/freshness    how often data really change
-    {{base}}/iati    the IATI registry, with its ZIPs and index files
-    {{base}}/harvest    a source whose deletions are on hold, and one that has gone
-    {{base}}/harvest/{{source}}    log in, press Admin, then Harvest now
-    {{base}}/organization/{ORGANIZATION}    datasets of a FAIR Data Point
-    {{base}}/organization/{HUB}    of a CKAN portal, and of this site's own
-    {{base}}{CATALOGUE}
+Look at these five
+{{pages}}
 
 Logs of all processes are in {{logs}}
 Ctrl-C stops everything."""

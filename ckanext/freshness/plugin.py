@@ -85,6 +85,8 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         # The first hook that knows the schemas.
         for words in our_fields.declared_in_words():
             log.warning("%s. %s", words, our_fields.DECLARED_ADVICE)
+        for fact, advice in services.misplaced_plugins():
+            log.warning("%s. %s", fact, advice)
         return app
 
     def get_actions(self) -> dict[str, Any]:

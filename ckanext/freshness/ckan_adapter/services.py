@@ -1,4 +1,4 @@
-"""PostgreSQL, Redis and Solr: which of them do not answer, also while CKAN starts for one of our commands."""
+"""What a site stands on: services that do not answer, also while one of our commands starts, and plugins."""
 
 from __future__ import annotations
 
@@ -88,6 +88,25 @@ def in_words(error: BaseException) -> str:
         while (cause := error.__cause__ or error.__context__) is not None:
             error = cause
     return f"{where}{error}".strip().partition("\n")[0].rstrip(".")
+
+
+_SHOWN_BY_TEMPLATES = {
+    "harvest": "the pages of harvest sources show neither previews nor held deletions",
+    "scheming_datasets": "the forms of datasets do not ask for the update frequency",
+}
+"""What is missing, by plugin, if the plugin stands before ``freshness`` in ckan.plugins."""
+
+
+def misplaced_plugins() -> Iterator[tuple[str, str]]:
+    """Yield, for each plugin that must not stand before ``freshness``, that it does and what to do."""
+    enabled = tk.aslist(tk.config["ckan.plugins"])
+    before = enabled[: enabled.index("freshness")]
+    for name, effect in _SHOWN_BY_TEMPLATES.items():
+        if name in before:
+            yield (
+                f"ckan.plugins has freshness after {name}, so {effect}",
+                f"Move freshness before {name} in ckan.plugins, then restart CKAN.",
+            )
 
 
 def look_first(command: str) -> None:

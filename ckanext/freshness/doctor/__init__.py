@@ -23,7 +23,7 @@ from ..ckan_adapter.core import (
     waiting_background_jobs,
 )
 from ..ckan_adapter.mailer import mailer_problem, unreachable_server
-from ..ckan_adapter.services import away
+from ..ckan_adapter.services import away, misplaced_plugins
 from ..ckan_adapter.tables import has_newest_migration, unusable_tables
 from ..copies.store import StoreError
 from ..dates import utc, utc_words
@@ -50,25 +50,11 @@ def services(now: datetime) -> Iterator[SiteFinding]:
     yield from itertools.starmap(problem, away())
 
 
-_SHOWN_BY_TEMPLATES = {
-    "harvest": "the pages of harvest sources show neither previews nor held deletions",
-    "scheming_datasets": "the forms of datasets do not ask for the update frequency",
-}
-"""What is missing, by plugin, if the plugin stands before ``freshness`` in ckan.plugins."""
-
-
 def plugins_and_tables(now: datetime) -> Iterator[SiteFinding]:
     """Report tables that cannot be used, and plugins in a wrong order."""
     for tables in unusable_tables():
         yield problem(tables.what(), tables.advice())
-    enabled = tk.aslist(tk.config["ckan.plugins"])
-    before = enabled[: enabled.index("freshness")]
-    for name, effect in _SHOWN_BY_TEMPLATES.items():
-        if name in before:
-            yield problem(
-                f"ckan.plugins has freshness after {name}, so {effect}",
-                f"Move freshness before {name} in ckan.plugins, then restart CKAN.",
-            )
+    yield from itertools.starmap(problem, misplaced_plugins())
 
 
 def address_and_mails(now: datetime) -> Iterator[SiteFinding]:

@@ -11,6 +11,7 @@ from flask import Blueprint, Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from ..aging.status import GROUPS
+from ..ckan_adapter.core import background_workers
 from ..dates import aware, utc_now
 from ..reporting import harvests, links, worklist
 from ..runs import copies as kept_copies
@@ -126,7 +127,12 @@ def check(id: str) -> ResponseReturnValue:
     except tk.ValidationError as error:
         tk.h.flash_error(error_text(error))
         return redirect_to("freshness_dataset.read", id=id)
-    if queued:
+    if not background_workers()["default"]:
+        words = tk._(
+            "The link check waits, because no background worker is running. Ask the operator of this portal "
+            "to start one."
+        )
+    elif queued:
         words = tk._("Link check queued. Results usually appear here within a minute.")
     else:
         words = tk._("A check of these links is already queued.")
