@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import ckan.plugins as p
-import ckan.plugins.toolkit as tk
 import redis
 import sqlalchemy as sa
 

@@ -8,7 +8,6 @@ from importlib.metadata import distribution
 from typing import Any
 
 import ckan.plugins as p
-import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest
@@ -17,7 +16,6 @@ from ..ckan_adapter.harvest import (
     CRON,
     FETCH_RESENT,
     GATHER_RESENT,
-    QUEUE_TYPE,
     harvest_queue_connection,
     harvest_routing_keys,
     registered_source_types,
@@ -32,17 +30,11 @@ KEEP_RUNNING = "Run ckan freshness serve, or keep this running: "
 
 
 def consumers(now: datetime) -> Iterator[SiteFinding]:
-    """Report harvest queues without a consumer, and a missing option.
+    """Report harvest queues without a consumer.
 
     An idle consumer is blocked in Redis. If a message waits while no message of its queue is being
     processed, the queue has no consumer.
     """
-    if tk.config.get(QUEUE_TYPE) is None:
-        yield problem(
-            "ckan.harvest.mq.type is not set. ckanext-harvest then uses Redis, but never sends a message again "
-            "that is lost, so that the job of a killed consumer never ends",
-            "Set it in the site's ini file: ckan.harvest.mq.type = redis. Then restart the consumers.",
-        )
     connection = harvest_queue_connection()
     if connection is None:
         yield note("The harvest queues are in RabbitMQ, which the doctor cannot read")
