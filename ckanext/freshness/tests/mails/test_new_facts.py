@@ -112,6 +112,14 @@ def test_a_held_deletion_is_told_at_once_and_once(
     assert len(host.mails) == 2
 
 
+def test_kept_deletions_are_told_to_nobody(
+    source: dict[str, Any], notify: Notify, host: MailHost
+) -> None:
+    held(source)
+    decide(source, "freshness_harvest_keep")
+    assert host.mails == []
+
+
 def test_a_held_deletion_is_told_again_after_a_kill(
     source: dict[str, Any], make: Make, notify: Notify, host: MailHost
 ) -> None:
@@ -282,7 +290,7 @@ def act(action: str, user: str = "", **data: Any) -> Any:
 
 
 def decide(source: dict[str, Any], action: str) -> None:
-    """Approve or take back the held deletions, with a look for mails that wait for no night."""
+    """Decide about the held deletions, with a look for mails that wait for no night."""
     shown = act("freshness_harvest_hold_show", id=source["id"])
     act(action, id=source["id"], list_id=shown["list_id"])
     digests.notify_at_once(later)
