@@ -73,6 +73,19 @@ def night(days: int = 0) -> str:
     return f"{NIGHT - timedelta(days=days):%-d %b}"
 
 
+def test_servers_of_the_readers_own_links_come_first(read: Read, world: dict[str, Any]) -> None:
+    made = factories.Dataset(
+        name="bulk",
+        owner_org="roads",
+        resources=[{"url": f"http://bulk.example.org/{number}"} for number in range(5)],
+    )
+    for resource in made["resources"]:
+        break_link({**made, "resources": [resource]}, host="bulk.example.org")
+    for who, first in (("nobody", "bulk"), ("editor", "old"), ("sysadmin", "bulk")):
+        servers = list(groups_of(read("/freshness/links/servers", who)))
+        assert servers[0].startswith(f"{first}.example.org"), who
+
+
 @pytest.mark.parametrize("who", ["nobody", "stranger", "editor", "sysadmin"])
 def test_links_of_one_server_are_together(
     read: Read, get: Get, world: dict[str, Any], who: str
