@@ -162,9 +162,10 @@ def test_a_file_that_is_written_anew_says_up_to_when_its_data_reach(app: Any) ->
         dataset, other = (
             factories.Dataset(
                 resources=[{"url": f"{server.url}/{name}", "format": "CSV"}],
-                extras=[{"key": "frequency", "value": "7"}],
+                extras=[{"key": "frequency", "value": frequency}],
             )
-            for name in ("data", "older")
+            # The status of the second one never changes by itself.
+            for name, frequency in {"data": "7", "older": "-1"}.items()
         )
 
         def night(number: int, *days: str) -> dict[str, Any]:
