@@ -55,6 +55,7 @@ PERHAPS_BY_CONDITIONS = frozenset(
         FailureReason.CONNECTION_RESET,
         FailureReason.READ_TIMEOUT,
         FailureReason.TRUNCATED,
+        FailureReason.DAMAGED,
         FailureReason.MALFORMED,
     }
 )

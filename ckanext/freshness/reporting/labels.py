@@ -342,6 +342,9 @@ REASONS = {
     FailureReason.REDIRECT_LOOP.value: N_("The link redirects in a circle."),
     FailureReason.TOO_MANY_REDIRECTS.value: N_("The link redirects too often."),
     FailureReason.TRUNCATED.value: N_("The download ended before the file was complete."),
+    FailureReason.DAMAGED.value: N_(
+        "The file arrived damaged. The link may still work in a browser."
+    ),
     FailureReason.MALFORMED.value: N_("The server's answer could not be read."),
     # Reasons that are not a failed request
     "format": N_("The server sent something else instead of the file, such as a web page."),

@@ -26,7 +26,11 @@ _WINDOW = 16 * MIB
 _SMALL = 2 * _PIECE
 """A body of brotli up to this size takes no room."""
 
-_CUT = "ended before the body was complete"
+_CUT = "sent a body whose compression ended before it was complete"
+
+
+_CHECKS = (" data check", " length check")
+"""Ends of zlib's errors if only the checksum or the size behind the data is wrong."""
 
 
 class _Zlib:
@@ -65,7 +69,7 @@ class _Zlib:
                 if any(stream.decompress(wrong) for _ in range(8)) or not stream.eof:
                     return False
             except zlib.error as error:
-                if not str(error).endswith((" data check", " length check")):
+                if not str(error).endswith(_CHECKS):
                     return False
         return True
 
@@ -137,7 +141,7 @@ class Decoder:
     def pieces(self, data: bytes) -> Iterator[bytes]:
         """Decompress the next bytes of the body, and yield pieces of at most 1 MiB.
 
-        :raises Fault: ``MALFORMED`` or ``NO_ROOM``
+        :raises Fault: ``MALFORMED``, ``DAMAGED`` or ``NO_ROOM``
         """
         self._has_begun = True
         parts: Iterable[bytes] = (data,)
@@ -146,16 +150,18 @@ class Decoder:
         try:
             yield from parts
         except (zlib.error, brotli.error) as error:
+            is_check = str(error).endswith(_CHECKS)
+            reason = FailureReason.DAMAGED if is_check else FailureReason.MALFORMED
             words = f"sent a body that cannot be decompressed: {error}"
-            raise Fault(FailureReason.MALFORMED, words) from error
+            raise Fault(reason, words) from error
 
     def end(self) -> None:
         """Check, at the end of the body, that its streams are complete.
 
-        :raises Fault: ``TRUNCATED``
+        :raises Fault: ``DAMAGED``
         """
         if not self.is_complete:
-            raise Fault(FailureReason.TRUNCATED, _CUT)
+            raise Fault(FailureReason.DAMAGED, _CUT)
 
     @property
     def is_complete(self) -> bool:

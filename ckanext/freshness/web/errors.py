@@ -102,6 +102,11 @@ class FailureReason(Enum):
     REDIRECT_LOOP = "redirect loop", _FAILED, "it redirects in a circle"
     TOO_MANY_REDIRECTS = "too many redirects", _FAILED, "it redirects too often"
     TRUNCATED = "truncated", _FAILED, "the file breaks off"
+    DAMAGED = (
+        "damaged compression",
+        _CANNOT_TELL,
+        "its compression is cut short or has a wrong checksum, which some browsers ignore",
+    )
     MALFORMED = "malformed answer", _FAILED, "not even browsers can read the answer"
 
     @property
@@ -136,6 +141,7 @@ _RETRIABLE = frozenset(
         FailureReason.CONNECT_TIMEOUT,
         FailureReason.READ_TIMEOUT,
         FailureReason.TRUNCATED,
+        FailureReason.DAMAGED,
     }
 )
 _SILENT = frozenset(

@@ -460,8 +460,11 @@ async def take_body(pending: RequestAttempts, answer: Answer, response: Exchange
         except Enough:
             answer.complete = False
         except Fault:
-            choice.restart()
-            raise
+            if answer.status < 400:
+                choice.restart()
+                raise
+            # As above. But a file may also come with the status of a redirect.
+            answer.complete = False
 
 
 async def _read(answer: Answer, response: Exchange, write: Write, most: int) -> None:

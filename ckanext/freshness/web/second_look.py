@@ -9,6 +9,8 @@ The answer has                                                 It is read as
 ============================================================  =============================================
 empty lines or up to four bytes before the status line         if they were not there
 a status line without a version's number or a reason           its status
+zeros before the status                                        the status
+no number in place of the status                               200 (Chromium alone)
 ``http`` in small letters                                      ``HTTP``
 a line that begins with a blank                                the rest of the line before (RFC 9112, 5.2)
 a line without a colon                                         nothing
@@ -50,7 +52,8 @@ MAX_HEAD_BYTES = 256 * 1024
 _PIECE = 64 * 1024
 _LONGEST_CHUNK_LINE = 4096
 _STATUS_LINE = re.compile(
-    rb"[^\r\n]{0,4}?(?:HTTP(?:/[0-9.]{0,8})?|ICY)[ \t]+([1-9][0-9]{2})(?![0-9])", re.IGNORECASE
+    rb"[^\r\n]{0,4}?(?:HTTP(?:/[0-9.]{0,8})?|ICY)(?:[ \t]+(?:0{0,9}([1-9][0-9]{2})(?![0-9])|(?![ \t0-9]))|\Z)",
+    re.IGNORECASE,
 )
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})[ \t]*(?:;.*)?")
 _LENGTH = re.compile(r"[0-9]{1,18}")
@@ -86,7 +89,7 @@ def parse_head(lines: Iterable[bytes]) -> Head:
         name, colon, value = text.partition(":")
         if colon and (name := name.strip()):
             fields.append((name, value.strip()))
-    return Head(int(status[1]), CIMultiDictProxy(CIMultiDict(fields)))
+    return Head(int(status[1] or 200), CIMultiDictProxy(CIMultiDict(fields)))
 
 
 def length_of(headers: CIMultiDictProxy[str]) -> int | None:

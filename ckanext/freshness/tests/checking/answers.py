@@ -585,9 +585,27 @@ ENCODINGS = (
                 b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 150\r\n\r\n"
                 + packed(BODY * 10),
             ),
-            ("gzip that is cut off", encoded("gzip", packed(BODY * 99)[:-20])),
         ),
         BROKEN,
+    ),
+    *simple(
+        "encoding",
+        (
+            (f"{status} with {name}", say(status, body, b"Content-Encoding: gzip\r\n"))
+            for status in (404, 410, 500)
+            for name, body in (("a page that is cut off", packed(PAGE)[:-20]), ("no gzip", PAGE))
+        ),
+        BROKEN,
+    ),
+    # Browsers save what can be decompressed.
+    *simple(
+        "encoding",
+        (
+            ("gzip that is cut off", encoded("gzip", packed(BODY * 99)[:-20])),
+            ("a wrong checksum", encoded("gzip", packed()[:-8] + b"1234" + packed()[-4:])),
+            ("a wrong size", encoded("gzip", packed()[:-4] + b"1234")),
+        ),
+        UNCHECKED,
     ),
 )
 

@@ -458,7 +458,7 @@ NOT_THEIRS = (
     FailureReason.OUT_OF_SOCKETS,
     FailureReason.NO_ROOM,
     *(FailureReason.TLS_UNTRUSTED, FailureReason.TLS_WEAK, FailureReason.TLS_REFUSED),
-    FailureReason.UNFINISHED,
+    *(FailureReason.UNFINISHED, FailureReason.DAMAGED),
 )
 FAILURES = dict.fromkeys(NOT_THEIRS, CANNOT_TELL) | {
     FailureReason.HOST_SILENT: CANNOT_TELL._replace(put_off=True)

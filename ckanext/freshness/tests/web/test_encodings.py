@@ -64,15 +64,23 @@ def test_what_is_cut_off_is_never_whole(form: str, share: float, size: int) -> N
     # Behind the data, gzip and zlib have a checksum.
     with pytest.raises(Fault) as raised:
         decoded(encoding, packed[: max(1, int((len(packed) - 9) * share))], size)
-    assert raised.value.reason is FailureReason.TRUNCATED
+    assert raised.value.reason is FailureReason.DAMAGED
 
 
-def test_a_damaged_stream() -> None:
+@pytest.mark.parametrize(
+    ("at", "reason"),
+    [
+        pytest.param(-6, FailureReason.DAMAGED, id="in the checksum"),
+        pytest.param(-2, FailureReason.DAMAGED, id="in the size"),
+        pytest.param(10, FailureReason.MALFORMED, id="in the data"),
+    ],
+)
+def test_a_damaged_stream(at: int, reason: FailureReason) -> None:
     packed = bytearray(gzip.compress(random.Random(1).randbytes(10_000)))
-    packed[-6] ^= 1  # in its checksum
+    packed[at] ^= 6
     with pytest.raises(Fault) as raised:
         decoded("gzip", bytes(packed), 1_000)
-    assert raised.value.reason is FailureReason.MALFORMED
+    assert raised.value.reason is reason
 
 
 @pytest.mark.parametrize("form", FORMS)
