@@ -191,7 +191,7 @@ def answers() -> Iterator[str]:
         (
             "503 with ``Retry-After``",
             "cannot tell",
-            "the server asks for a pause; failed after 14 days",
+            "the server asks for a pause; failed after 10 days",
         )
     )
     rows.append(("any other from 200 to 299", "works", "the file comes with it"))

@@ -37,7 +37,7 @@ _WORKS, _FAILED, _CANNOT_TELL, _OURS = Meaning
 STATUSES: Mapping[int, Row] = {
     202: Row(
         _CANNOT_TELL,
-        "the file may exist later (RFC 9110, section 15.3.3); failed after 14 days, unless with a page",
+        "the file may exist later (RFC 9110, section 15.3.3); failed after 10 days, unless with a page",
     ),
     204: Row(_FAILED, "there is no file (RFC 9110, section 15.3.5)"),
     205: Row(_FAILED, "there is no file (RFC 9110, section 15.3.6)"),

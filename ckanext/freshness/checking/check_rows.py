@@ -347,6 +347,7 @@ _CANDIDATE = {
     "is_new": "c.first_seen >= :now",
     "is_touched": _IS_TOUCHED,
     "failed_at": "c.failed_at",
+    "waits_since": "CAST(c.known ->> 'waits_since' AS timestamptz) AT TIME ZONE 'UTC'",
 }
 """SQL of the fields of :class:`.selection.Candidate` in their order, but for its history."""
 

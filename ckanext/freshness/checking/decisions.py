@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 UNOPENED = "unopened"
 """Instead of the detector's name: the hash of the bytes of a file that its detector could not open."""
 
-PATIENCE = timedelta(days=14)
-"""How long a server may promise a file for later, or send a page in its place that may lead to it. Then each
-further promise or page is a failure."""
+PATIENCE = timedelta(days=10)
+"""How long a server may promise a file for later, or send something in its place that may lead to it, or be an
+error text. Then what comes means what it means in time: mostly that the file is lost."""
 
 EARLIER_HASHES = 20
 """Number of earlier hashes stored for a resource, the newest first."""
@@ -214,8 +214,8 @@ class KnownContent:
     unconfirmed: str | None = None
     """A new hash that no second download has confirmed."""
     waits_since: datetime | None = None
-    """The first check at which the server promised the file for later, or sent a page that may lead to it, if
-    no check has found the file since."""
+    """The first check at which the server promised the file for later, or sent something in its place of which
+    nobody could tell what it is, if no check has found the file since."""
     dates_lie: bool | None = None
     """Whether the server's Last-Modified moved while the contents stayed. False if it moved with them; None if
     neither was seen."""
@@ -461,11 +461,16 @@ def after_headers(
 
 
 def waits(memory: KnownContent, now: datetime) -> Decision:
-    """Decide for a file that the server has promised for later, or that may be behind a page in its place."""
-    since = memory.waits_since or now
-    if now - since >= PATIENCE - SLACK:
+    """Decide for a file that the server has promised for later, or in whose place something else came."""
+    if has_waited(memory, now):
         return failed(memory)
+    since = memory.waits_since or now
     return Decision(NextRequest.END, replace(memory, waits_since=since), Outcome.CANNOT_TELL)
+
+
+def has_waited(memory: KnownContent, now: datetime) -> bool:
+    """Return whether a file has not been found for so long that nobody waits for it any more."""
+    return memory.waits_since is not None and now - memory.waits_since >= PATIENCE - SLACK
 
 
 def cannot_tell(headers: AnswerHeaders) -> bool:

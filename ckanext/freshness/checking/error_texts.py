@@ -1,8 +1,9 @@
 """Decides whether a text reports an error in place of data.
 
 **A text is an error only against what came before**: the last good file had other names (:mod:`.outlines`), or
-was ten times as large. If nothing came before, nobody can tell. Only few words are searched for, in English, as
-programs and interfaces use them: in other languages, names and size decide.
+was ten times as large. If nothing came before, nobody can tell. What is doubtful and still comes after weeks is
+data if it has a new structure or lacks only rows, and else an error. Only few words are searched for, in
+English, as programs and interfaces use them: in other languages, names and size decide.
 
 Pure.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cached_property
+from typing import NamedTuple
 
 from ..web.errors import Meaning
 from .outlines import Outline, columns, lines, names_of
@@ -124,32 +126,50 @@ class ShortText:
         return any(_BUSY.fullmatch(str(found.get(name))) for name in ("message", "error", *_STATES))
 
 
+class TextMeaning(NamedTuple):
+    """What a text means for a link.
+
+    :ivar now: ``FAILED`` if it reports an error, ``CANNOT_TELL`` if it may, else ``WORKS``
+    :ivar in_time: the same if the text still comes after :data:`.decisions.PATIENCE`
+    """
+
+    now: Meaning
+    in_time: Meaning
+
+
+_DATA = TextMeaning(Meaning.WORKS, Meaning.WORKS)
+_ERROR = TextMeaning(Meaning.FAILED, Meaning.FAILED)
+_PERHAPS_DATA = TextMeaning(Meaning.CANNOT_TELL, Meaning.WORKS)
+_PERHAPS_ERROR = TextMeaning(Meaning.CANNOT_TELL, Meaning.FAILED)
+_UNKNOWN = TextMeaning(Meaning.CANNOT_TELL, Meaning.CANNOT_TELL)
+
+
 def meaning_of_text(
     file: ShortText, words: frozenset[str], last: Outline | None, *, takes_pages: bool
-) -> Meaning:
-    """Decide whether a text reports an error: ``FAILED``; ``CANNOT_TELL``, if it may; else ``WORKS``.
+) -> TextMeaning:
+    """Decide whether a text reports an error.
 
     :param words: of the promised formats
     :param last: the outline of the last good file; None if there was none
     :param takes_pages: whether web pages are data under the promised formats
     """
     if not words.isdisjoint(_PLAIN_TEXTS):
-        return Meaning.WORKS
+        return _DATA
     text, size = file.text, file.size
     if last is not None and not file.is_marked and last.is_header(text):
-        return Meaning.WORKS
+        return _DATA
     is_any = takes_pages and words.isdisjoint(_STRUCTURED)
     if takes_pages:
         # The page of an interface has no features.
         words -= {"geojson"}
     if not is_any and size < SHORT and _is_no_data(file, words, last):
-        return Meaning.FAILED
+        return _ERROR
     is_other = last is not None and last.differs(file.names)
     looks = is_new = is_message = False
     if file.is_json:
         found = file.parsed
         if found is None:
-            return Meaning.WORKS
+            return _DATA
         looks = _reports_error(found, is_list=text[:1] == "[", is_other=is_other)
         is_message = looks and _is_message(found) and (is_any or _has_all_names(found, last))
     elif text[:1] == "<":
@@ -161,19 +181,22 @@ def meaning_of_text(
     if last is None:
         # An interface that is asked for nothing may also say so. Those that refuse name a code.
         is_doubted = looks and size < SHORT and (not is_any or '"code"' in text)
-        return Meaning.CANNOT_TELL if is_doubted else Meaning.WORKS
+        return _UNKNOWN if is_doubted else _DATA
     is_small = size * _TIMES_SMALLER <= last.size
     if looks and not is_message and (is_other or is_small):
-        return Meaning.FAILED
+        return _ERROR
     if is_any or not last.size:
-        return Meaning.CANNOT_TELL if looks and is_other else Meaning.WORKS
+        return _PERHAPS_DATA if looks and is_other else _DATA
     if is_other and is_small and (file.is_marked or file.records < 3):
-        return Meaning.FAILED
-    # Perhaps an error in another language, perhaps a new structure.
-    is_new = is_new or (
-        last.shares_nothing(file.names) if file.is_marked else _has_lost_columns(file, last)
-    )
-    return Meaning.CANNOT_TELL if looks or (is_new and size < SHORT) else Meaning.WORKS
+        return _ERROR
+    if looks:
+        return _PERHAPS_DATA if is_message else _PERHAPS_ERROR
+    if size >= SHORT:
+        return _DATA
+    if file.is_marked:
+        # Perhaps an error in another language, perhaps a new structure.
+        return _PERHAPS_DATA if last.shares_nothing(file.names) else _DATA
+    return _PERHAPS_ERROR if is_new or _has_lost_columns(file, last) else _DATA
 
 
 def _is_no_data(file: ShortText, words: frozenset[str], last: Outline | None) -> bool:

@@ -70,12 +70,15 @@ class FormatMismatch:
     :ivar promised: the format, as declared
     :ivar is_error: True if the file holds no data, False if it holds data of another kind
     :ivar is_uncertain: whether it perhaps holds no data
+    :ivar in_time: what it means if it is uncertain and still comes after weeks: that the link works, or has
+        failed, or that nobody can tell
     """
 
     promised: str
     found: FileKind
     is_error: bool
     is_uncertain: bool = False
+    in_time: Meaning = Meaning.CANNOT_TELL
 
     @property
     def is_page(self) -> bool:
@@ -391,15 +394,15 @@ def verdict(
     text = _text(first).strip(_BEFORE) if size <= FIRST_BYTES else ""
     file = ShortText(text, size)
     if is_short and not promised.takes_pages and file.says_later():
-        return FormatMismatch(promised.name, FileKind.ERROR, is_error=False, is_uncertain=True)
+        return FormatMismatch(promised.name, FileKind.ERROR, False, True, in_time=Meaning.FAILED)
     found = _by_format(promised, first, size, sent_as)
     if not text or _is_binary(text) or (found and (found.is_error or found.found not in _LINES)):
         return found
-    meaning = meaning_of_text(file, promised.words, last, takes_pages=promised.takes_pages)
+    meaning, in_time = meaning_of_text(file, promised.words, last, takes_pages=promised.takes_pages)
     if meaning is Meaning.WORKS:
         return found
     is_error = meaning is Meaning.FAILED
-    return FormatMismatch(promised.name, FileKind.ERROR, is_error, is_uncertain=not is_error)
+    return FormatMismatch(promised.name, FileKind.ERROR, is_error, not is_error, in_time)
 
 
 def _by_format(

@@ -314,4 +314,5 @@ def _text_with_shape(resources: Iterable[ResourceToCheck], *, is_second: bool) -
 
 def _lacks_shape(resource: ResourceToCheck) -> bool:
     """Decide whether the shape of the content at a URL is unknown, or perhaps that of earlier content."""
-    return not resource.has_shape or resource.memory.outdated
+    memory = resource.memory
+    return not resource.has_shape or memory.outdated or memory.waits_since is not None

@@ -204,11 +204,11 @@ def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> P
     age = (now - last) / _DAY
     if candidate.unconfirmed:
         return Priority(SelectionReason.CHECK_UNCONFIRMED, age, 2e9 + age)
+    if may_soon_be_broken(candidate, rules):
+        return Priority(SelectionReason.CHECK_FAILING, age, 1e9 + age)
     value, bound = 0.0, REACHABLE
     if not candidate.failures:
         value = _value(candidate, now, age)
-    elif may_soon_be_broken(candidate, rules):
-        return Priority(SelectionReason.CHECK_FAILING, age, 1e9 + age)
     else:
         bound = BROKEN if candidate.succeeded_at is not None else UNREACHABLE
     share = age / ((bound - SLACK) / _DAY)

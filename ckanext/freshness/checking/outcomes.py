@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from ..web.errors import FailureReason, FetchError
+from ..web.errors import FailureReason, FetchError, Meaning
 from ..web.exchange import Answer
 from ..web.urls import Target, display_url, join_url
 from . import decisions
@@ -25,6 +25,7 @@ from .decisions import (
     CheckResult,
     Decision,
     Digest,
+    KnownContent,
     NextRequest,
     Outcome,
     ResourceToCheck,
@@ -139,12 +140,14 @@ class Judged(NamedTuple):
 
     :ivar words: why the answer was of no use
     :ivar is_hashed: whether the body is the file, so that its hash is certain
+    :ivar is_wall: whether the page of a bot wall came
     """
 
     step: Decision
     words: str | None = None
     reason: str | None = None
     is_hashed: bool = False
+    is_wall: bool = False
 
 
 def refresh_target(
@@ -186,6 +189,11 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
     is_uncertain = mismatch is not None and mismatch.is_uncertain
     if not is_file and (refusal := _refusal(resource, received)):
         return Judged(decisions.failed(resource.memory), refusal, NOT_PUBLIC)
+    if mismatch is not None and is_uncertain and _is_accepted(resource, mismatch, received):
+        if not _is_known(resource.memory, received):
+            # What was known is not compared with it: if it is an error text after all, it is no change.
+            resource = resource._replace(memory=replace(resource.memory, outdated=True))
+        mismatch, is_uncertain = None, False
     page = received.page_kind(resource, mismatch)
     if not is_file and page is not PageKind.WALL:
         return Judged(step, outcome_in_words(step, received.headers))
@@ -201,21 +209,48 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
         is_page=received.is_no_evidence(resource),
     )
     if page is PageKind.WALL:
-        return Judged(step, f"answered {_WALL}: the link may still work in a browser")
+        words = f"answered {_WALL}: the link may still work in a browser"
+        return Judged(step, words, is_wall=True)
     if is_landing_page:
         return Judged(step, str(mismatch), "landing page")
-    if page is not PageKind.OTHER:
-        if page is PageKind.MAY_LEAD_ON and resource.memory.hash is not None:
-            # A file that was here is perhaps lost: many such pages have a search.
-            step = decisions.waits(resource.memory, received.at)
+    if _ends_in_time(resource, mismatch, page):
+        step = decisions.waits(resource.memory, received.at)
         if step.outcome is Outcome.ERROR:
             return Judged(step, f"{mismatch} for {decisions.PATIENCE.days} days", "format")
+    if page is not PageKind.OTHER:
         return Judged(step, f"{mismatch}, but it may lead to the file in a browser", "leads on")
     if is_error:
         return Judged(step, str(mismatch), "format")
     if is_uncertain:
         return Judged(step, f"perhaps {mismatch}", "error text")
     return Judged(_with_kind(step, body, mismatch), is_hashed=is_hashed)
+
+
+def _is_accepted(resource: ResourceToCheck, mismatch: FormatMismatch, received: Received) -> bool:
+    """Decide whether a doubtful text is the file: it was the file before, or has come for so long."""
+    if _is_known(resource.memory, received):
+        return True
+    has_waited = decisions.has_waited(resource.memory, received.at)
+    return has_waited and mismatch.in_time is Meaning.WORKS
+
+
+def _is_known(memory: KnownContent, received: Received) -> bool:
+    hashed = received.hashed
+    return hashed is not None and hashed.digest.content in (memory.hash, *memory.earlier)
+
+
+def _ends_in_time(
+    resource: ResourceToCheck, mismatch: FormatMismatch | None, page: PageKind
+) -> bool:
+    """Decide whether what nobody can tell becomes a failure if it stays so for long."""
+    if page is PageKind.OTHER:
+        return (
+            mismatch is not None
+            and mismatch.is_uncertain
+            and mismatch.in_time is not Meaning.CANNOT_TELL
+        )
+    # A file that was here is perhaps lost: many such pages have a search.
+    return page is PageKind.MAY_LEAD_ON and resource.memory.hash is not None
 
 
 def _refusal(resource: ResourceToCheck, received: Received) -> str | None:

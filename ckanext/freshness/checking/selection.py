@@ -198,6 +198,7 @@ class Candidate(NamedTuple):
         file's place what may become the file again
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
+    :ivar waits_since: the first check since which nobody can tell whether the server still has the file
     :ivar history: for the policy ``learned``
     """
 
@@ -221,6 +222,7 @@ class Candidate(NamedTuple):
     is_new: bool
     is_touched: bool
     failed_at: datetime | None = None
+    waits_since: datetime | None = None
     history: History = NO_HISTORY
 
     def chosen(self) -> Chosen:
@@ -405,7 +407,7 @@ def _reason(candidate: Candidate, now: datetime, rules: SelectionRules) -> Selec
         return SelectionReason.CHECK_UNCONFIRMED
     if rules.everything:
         return SelectionReason.CHECK_ASKED
-    if candidate.failures:
+    if candidate.failures or may_soon_be_broken(candidate, rules):
         return SelectionReason.CHECK_FAILING
     if not candidate.assessed:
         return SelectionReason.NOT_ASSESSED
@@ -427,21 +429,22 @@ def _ignores_interval(candidate: Candidate, reason: SelectionReason, rules: Sele
 
 def _interval(candidate: Candidate, rules: SelectionRules) -> timedelta:
     """Return how long a resource waits between two checks."""
+    if may_soon_be_broken(candidate, rules):
+        return _DAY
     interval = rules.intervals.of(candidate.frequency_days)
     if not candidate.failures:
         return interval
-    if may_soon_be_broken(candidate, rules):
-        return _DAY
     # The limit of the exponent only avoids huge numbers: a week is reached long before.
     doublings = min(candidate.failures - 1, 20)
     return min(interval * int(2**doublings), rules.longest_back_off)
 
 
 def may_soon_be_broken(candidate: Candidate, rules: SelectionRules) -> bool:
-    """Return whether a URL has failed, but not yet so often and so long that it is broken."""
-    if not candidate.failures:
-        return False
+    """Return whether a URL waits for its file, or has failed, but is not broken yet."""
     since, tried = candidate.failing_since, candidate.tried_at
+    if not candidate.failures:
+        since = candidate.waits_since
+        return since is not None and tried is not None and tried - since < _DOUBTFUL
     if since is not None and tried is not None and tried - since >= _DOUBTFUL:
         return False
     return not is_broken(

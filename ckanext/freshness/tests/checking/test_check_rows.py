@@ -274,6 +274,13 @@ def test_a_date_of_its_own_is_told_once() -> None:
     assert [row.is_touched for row in rows()] == [True]
 
 
+def test_since_when_a_link_waits_for_its_file_is_told() -> None:
+    one_resource()
+    assert [row.waits_since for row in rows()] == [None]
+    write(finding(Outcome.CANNOT_TELL, memory=KnownContent(waits_since=NOW)))
+    assert [row.waits_since for row in rows()] == [utc(NOW)]
+
+
 def test_many_rows_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_rows, "_STREAM_BATCH", 3)
     monkeypatch.setattr(check_rows, "_CHECK_BATCH", 3)

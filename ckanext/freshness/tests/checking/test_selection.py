@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckanext.freshness.checking.learned import Priority, priority_of
 from ckanext.freshness.checking.selection import (
     SLACK,
     Candidate,
@@ -100,6 +101,26 @@ def test_some_are_left_out_whatever_their_status(
     candidate = NEW._replace(unconfirmed=unconfirmed, **facts)
     assert choose(candidate, NOW, rules) is expected
     assert not rotates(candidate, NOW, rules)
+
+
+@pytest.mark.parametrize("policy", [choose, priority_of])
+@pytest.mark.parametrize(
+    ("facts", "is_failing"),
+    [
+        (hashed(NOW - DAY), False),
+        (hashed(NOW - DAY, waits_since=NOW - 9 * DAY), True),
+        (hashed(NOW - DAY, waits_since=NOW - 15 * DAY), False),
+        (hashed(NOW - DAY / 2, waits_since=NOW - 9 * DAY), False),
+        (failed(NOW - DAY, 1, waits_since=NOW - 11 * DAY), True),
+        (failed(NOW - DAY, 3, waits_since=NOW - 13 * DAY), False),
+    ],
+)
+def test_what_waits_for_its_file_is_checked_nightly(
+    policy: Any, facts: dict[str, Any], is_failing: bool
+) -> None:
+    found = policy(NEW._replace(frequency_days=365, **facts), NOW, RULES)
+    found = found.reason if isinstance(found, Priority) else found
+    assert (found is SelectionReason.CHECK_FAILING) is is_failing
 
 
 INTERVALS = [
@@ -272,6 +293,7 @@ ROWS = st.builds(
     unconfirmed=st.booleans(),
     is_new=st.booleans(),
     is_touched=st.booleans(),
+    waits_since=MOMENTS,
 )
 ALL_RULES = st.builds(
     SelectionRules,
