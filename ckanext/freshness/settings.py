@@ -275,14 +275,17 @@ def brake_limits(source: SourceConfig, min_records: int) -> BrakeLimits:
 def web(limits: Limits, purpose: str = CHECK) -> ClientSettings:
     """Return the settings of an HTTP client: the given limits, and the site's rules for connections.
 
-    Checks speak as browsers do, since some servers have nothing for others. Sources of harvests expect
-    programs, and some bot walls let programs pass but ask everything called Mozilla for a proof of work.
+    Checks speak as browsers do, since some servers have nothing for others. But some bot walls let programs
+    pass and ask everything called Mozilla for a proof of work: checks then ask once more under the plain name.
+    Sources of harvests expect programs.
     """
     bundle = option("ca_bundle")
     is_check = purpose == CHECK
-    agent = "Mozilla/5.0 (compatible; {}; {})" if is_check else "{} ({})"
+    plain_agent = f"{_name()} ({_about_us()})"
+    browser_agent = f"Mozilla/5.0 (compatible; {_name()}; {_about_us()})"
     return ClientSettings(
-        user_agent=agent.format(_name(), _about_us()),
+        user_agent=browser_agent if is_check else plain_agent,
+        plain_agent=plain_agent if is_check else None,
         languages=_languages() if is_check else None,
         limits=limits,
         guard=Guard(words("allowed_networks")),

@@ -119,7 +119,7 @@ class HdxCheck:
         self._link = Link(host, None if target is None else target.url)
         self._requests = HdxRequests(tools.client, resource, target)
         self._before: dict[str, _Found] = {}
-        """By resource, what counts if the pages that lead on lead to no file."""
+        """By resource, what counts if the requests that follow bring no file."""
         self._incoming: _Incoming | None = None
         self._steps: list[Decision] = []
         """The decision for each resource, by the latest headers or hash."""
@@ -161,6 +161,17 @@ class HdxCheck:
                 self._before.setdefault(one.resource.resource_id, one)
         self._requests.follow_page(target)
         self._ask_again(received.answer)
+        return True
+
+    def _asks_otherwise(self, status: int, found: Sequence[_Found]) -> bool:
+        """Ask in another manner, whose answer counts only if it brings the file."""
+        is_page = any(one.judged.reason in NO_FILE for one in found)
+        is_wall = any(one.judged.is_wall for one in found) and self._first is None
+        if not self._requests.ask_otherwise(status, is_page=is_page, is_wall=is_wall):
+            return False
+        for one in found:
+            if one.judged.step.next is NextRequest.END:
+                self._before.setdefault(one.resource.resource_id, one)
         return True
 
     # What comes
@@ -221,7 +232,7 @@ class HdxCheck:
             memory = self._resources[0].memory
             if decisions.distrusts(memory, incoming.headers, is_empty=is_empty):
                 # One more request is enough for both.
-                self._requests.negotiate(answer.status, is_page=False)
+                self._requests.ask_otherwise(answer.status, is_page=False, is_wall=False)
                 return self._ask_again()
         found = [
             self._judged(resource, step, received)
@@ -229,8 +240,7 @@ class HdxCheck:
         ]
         if self._follows_refresh(received, found):
             return NextStep.ASK_NOW
-        is_page = any(one.judged.reason in NO_FILE for one in found)
-        if self._requests.negotiate(answer.status, is_page=is_page):
+        if self._asks_otherwise(answer.status, found):
             return self._ask_again(answer)
         tables = await self._tables(found)
         unconfirmed = []

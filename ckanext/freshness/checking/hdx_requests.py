@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from ..web.exchange import Answer, Choose, Request, RequestAttempts
@@ -14,8 +15,28 @@ if TYPE_CHECKING:
     from ..web.client import Client
 
 _MOST_REFRESHES = 3
-_NOTHING_OF_A_TYPE = frozenset({404, 406})
-"""Statuses of servers that have nothing of the type that was asked for, perhaps."""
+_PERHAPS_BY_HEADERS = frozenset({400, 404, 406})
+"""Statuses of servers that perhaps have the file for other headers."""
+
+OF_BROWSERS = {
+    "Upgrade-Insecure-Requests": "1",
+    "Sec-Fetch-Dest": "document",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Site": "none",
+    "Sec-Fetch-User": "?1",
+}
+"""What browsers send with the address of a page or file that somebody has typed. Some servers have nothing for
+others."""
+
+
+class _Manner(Enum):
+    """How a URL is asked for."""
+
+    USUAL = "usual"
+    OTHER_HEADERS = "other headers"
+    """With the second Accept header of the promised format, and with those of browsers."""
+    PLAIN = "plain"
+    """Under the name without Mozilla."""
 
 
 class HdxRequests:
@@ -32,8 +53,7 @@ class HdxRequests:
         self._resource = resource
         self._target = target
         self._refreshes = 0
-        self._is_negotiated = False
-        """Whether the second Accept header of the promised format is sent."""
+        self._manner = _Manner.USUAL
         self._present: RequestAttempts | None = None
 
     def begin(self, choose: Choose) -> RequestAttempts:
@@ -65,7 +85,7 @@ class HdxRequests:
     @property
     def is_other(self) -> bool:
         """Whether something else is asked for than at first."""
-        return self.is_led_to or self._is_negotiated
+        return self.is_led_to or self._manner is not _Manner.USUAL
 
     @property
     def may_follow_page(self) -> bool:
@@ -76,11 +96,17 @@ class HdxRequests:
         self, choose: Choose, etag: str | None = None, last_modified: str | None = None
     ) -> RequestAttempts:
         promised = promise_of(self._resource)
+        is_other = self._manner is _Manner.OTHER_HEADERS
+        headers = OF_BROWSERS if is_other else {}
+        plain_agent = self._client.settings.plain_agent
+        if self._manner is _Manner.PLAIN and plain_agent is not None:
+            headers = {"User-Agent": plain_agent}
         request = Request(
             self._resource.url,
-            accept=promised.second_accept if self._is_negotiated else promised.accept,
+            accept=promised.second_accept if is_other else promised.accept,
             etag=etag,
             last_modified=last_modified,
+            public_headers=headers,
         )
         return self._client.begin(request, choose, self._target)
 
@@ -99,17 +125,21 @@ class HdxRequests:
         if self.is_led_to and page is not None:
             self._present.take_cookies(before, page)
 
-    def negotiate(self, status: int, *, is_page: bool) -> bool:
-        """Let the next request ask for another type, once, if the server has nothing of the first.
+    def ask_otherwise(self, status: int, *, is_page: bool, is_wall: bool) -> bool:
+        """Let the next request ask in another manner, once, if that may bring the file.
 
         :param is_page: whether a page came in place of data
+        :param is_wall: whether the page of a bot wall came
         """
-        if self._is_negotiated:
+        if self._manner is not _Manner.USUAL:
             return False
-        self._is_negotiated = status in _NOTHING_OF_A_TYPE or (
+        if is_wall and self._client.settings.plain_agent is not None:
+            self._manner = _Manner.PLAIN
+        elif status in _PERHAPS_BY_HEADERS or (
             is_page and promise_of(self._resource).is_linked_data
-        )
-        return self._is_negotiated
+        ):
+            self._manner = _Manner.OTHER_HEADERS
+        return self._manner is not _Manner.USUAL
 
     def follow_page(self, target: Target) -> None:
         """Let the next request ask for the URL to which a page leads."""

@@ -297,6 +297,7 @@ def test_what_requests_say_of_the_site(
     version = metadata.version("ckanext-freshness")
     assert check.user_agent == f"Mozilla/5.0 (compatible; ckanext-freshness/{version}; {about})"
     assert harvest.user_agent == f"ckanext-freshness/{version} ({about})"
+    assert (check.plain_agent, harvest.plain_agent) == (harvest.user_agent, None)
     assert check.languages == f"{language.replace('_', '-')}, *;q=0.5"
     assert harvest.languages is None
     for agent in (check.user_agent, harvest.user_agent):

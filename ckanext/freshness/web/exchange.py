@@ -69,6 +69,7 @@ class ClientSettings:
     """The settings of a client.
 
     :ivar user_agent: the ``User-Agent`` header: the site's address, and one for complaints
+    :ivar plain_agent: the same for servers that keep out all that is called Mozilla; None if there is none
     :ivar proxy: the URL of the proxy for all requests; its user and password are never shown
     :ivar ca_bundle: a file of certificate authorities that are trusted besides the system's
     :ivar insecure_hosts: hosts whose certificates are not verified; see :attr:`Answer.insecure`
@@ -82,6 +83,7 @@ class ClientSettings:
     ca_bundle: Path | None = None
     insecure_hosts: frozenset[str] = frozenset()
     languages: str | None = None
+    plain_agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class Request:
     :ivar cached: whether a cache on the way may answer without asking the server
     :ivar headers: more headers, which may be secret. They are sent to the origin of ``url`` (scheme, host
         and port) only, never to another host after a redirect.
+    :ivar public_headers: more headers without secrets, which are sent to all hosts
     :ivar limits: limits in place of the client's
     :ivar host_allowed: decides whether a host (normalised name) may be requested; called at every hop
     """
@@ -105,6 +108,7 @@ class Request:
     last_modified: str | None = None
     cached: bool = True
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    public_headers: Mapping[str, str] = field(default_factory=dict)
     limits: Limits | None = None
     host_allowed: Callable[[str], bool] | None = None
 
@@ -272,7 +276,7 @@ class RequestAttempts:
         self.spent = 0.0
         self.start = parse_url(request.url) if target is None else target
         self.present = AttemptState(self.start)
-        common = {}
+        common = dict(request.public_headers)
         if request.accept is not None:
             common["Accept"] = request.accept
         if not request.cached:

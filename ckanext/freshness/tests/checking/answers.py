@@ -641,6 +641,12 @@ def beside_a_page(asked: Asked) -> bytes:
     return say(200, LINKED_DATA["text/turtle"] + b"\n" * min(asked.night, 1), OLD)
 
 
+def for_people(refusal: bytes, then: bytes) -> Answer:
+    """Return a server that says something else to whom sends what browsers send when people type an address."""
+    sign = b"\r\nsec-fetch-mode: navigate"
+    return lambda asked: then if sign in asked.headers else refusal
+
+
 FOR_BROWSERS = by_accept(b"text/html", say(200, PAGE), say(404))
 REFUSES_BROWSERS = by_accept(b"text/html", say(406), say(200, BODY))
 WITH_TYPES = (
@@ -662,6 +668,14 @@ WITH_TYPES = (
     ),
     Case("a file for browsers only", by_accept(b"text/html", say(200, BODY), say(404)), WORKS),
     Case("a file for browsers only, by 406", by_accept(b"html", say(200, BODY), say(406)), WORKS),
+    *(
+        Case(f"a file for people only, by {status}", for_people(say(status), say(200, BODY)), WORKS)
+        for status in (400, 404, 406)
+    ),
+    *(
+        Case(f"404, and for people {name}", for_people(say(404), sent), BROKEN)
+        for name, sent in (("403", say(403)), ("nothing", b""), ("a page", say(200, SEARCHED)))
+    ),
     *(
         Case(f"a file for programs only under {name or 'no format'}", REFUSES_BROWSERS, WORKS, name)
         for name in ("CSV", "", "HTML", "API")
@@ -704,6 +718,15 @@ WITH_TYPES = (
 REJECTED = (
     b"<html><head><title>Request Rejected</title></head><body>Your support ID is: %b</body></html>"
 )
+ANUBIS = b"<html><title>Wait</title><script id='anubis_challenge' type='application/json'>{}</script></html>"
+
+
+def walled(plain: Answer) -> Answer:
+    """Return a server with a wall before all that is called Mozilla."""
+    sign = b"\r\nuser-agent: mozilla"
+    return lambda asked: say(200, ANUBIS) if sign in asked.headers else plain(asked)
+
+
 WMS = [
     b"<WMS_Capabilities version='1.3.0' n='%d'></WMS_Capabilities>" % night for night in range(3)
 ]
@@ -739,6 +762,18 @@ IN_PLACE = (
             ("API", b'{"a": 1}', FIRST),
             ("", BODY, FIRST),
             ("CSV", BODY, FIRST),
+        )
+    ),
+    *(
+        Case(f"a wall for Mozilla, and {name} for others", walled(plain), nights, format_)
+        for name, plain, format_, nights in (
+            ("a file", nightly(BODY, BODY, BODY, headers=ETAG), "CSV", WORKS),
+            ("a new file", nightly(BODY, OTHER, OTHER), "CSV", (FIRST, CHANGED, SAME)),
+            ("a page", always(say(200, PAGE)), "HTML", PAGES_ONLY),
+            ("a page in place of a file", always(say(200, LONG_PAGE)), "CSV", UNCHECKED),
+            ("403", always(say(403)), "CSV", UNCHECKED),
+            ("404", always(say(404)), "CSV", UNCHECKED),
+            ("nothing", always(b""), "CSV", UNCHECKED),
         )
     ),
     Case("an error text at first", always(say(200, ERROR_TEXTS["Oracle"])), UNCHECKED),

@@ -21,7 +21,7 @@ from ckanext.freshness.tests.checking.answers import (
 )
 from ckanext.freshness.tests.checking.test_hdx_check import run_check
 from ckanext.freshness.tests.servers.raw import RawServer
-from ckanext.freshness.tests.web.support import asking
+from ckanext.freshness.tests.web.support import SETTINGS, asking
 
 NIGHTS = range(3)
 
@@ -78,7 +78,8 @@ def _resource(number: int, case: Case, port: int, before: list[CheckResult]) -> 
 def _checked(resources: list[ResourceToCheck]) -> list[CheckResult]:
     names = asking(lambda _: ["127.0.0.1"])
     limits: dict[str, Any] = {"attempts": 2, "read": 5.0, "total": 20.0, "retry_after_max": 1.0}
-    return run_check(resources, names=names, max_bytes=MOST_BYTES, **limits)
+    browser = replace(SETTINGS, user_agent="Mozilla/5.0 (compatible; tests)", plain_agent="tests")
+    return run_check(resources, names=names, settings=browser, max_bytes=MOST_BYTES, **limits)
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
