@@ -30,10 +30,12 @@ Where the service has no rule or a harmful one, these apply:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ckanext.freshness.web.headers import parse_http_date
 from ckanext.freshness.web.urls import display_url
@@ -73,8 +75,10 @@ class DownloadedFile(NamedTuple):
     initial_contents: str
 
 
-@dataclass(frozen=True, slots=True)
-class GoodDownload:
+# Structs, since each check makes new ones five times, and replacing a field of a dataclass takes long.
+
+
+class GoodDownload(Struct, frozen=True):
     """The last known good download.
 
     :ivar downloaded: when
@@ -96,8 +100,7 @@ class GoodDownload:
     source_url: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
+class FileState(Struct, frozen=True):
     """The state of one dataset's file, as the database keeps it. All times are aware.
 
     :ivar last_update_check: rule 1
@@ -252,7 +255,7 @@ def decide(
 
 def _begin(state: FileState, now: datetime, subject: CheckSubject) -> IatiDecision:
     """Choose the first request: back-off and rule 2."""
-    if state.failed_url not in (None, display_url(subject.url)):
+    if state.failed_url is not None and state.failed_url != display_url(subject.url):
         # Another URL is registered now, which has not failed.
         state = state.without_failures(state.good)
     until = state.postponed_until

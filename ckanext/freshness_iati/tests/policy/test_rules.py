@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ckanext.freshness_iati.attempts import (
     KEPT,
@@ -57,7 +57,7 @@ def downloaded(ago: timedelta, **more: object) -> FileState:
     """Return the state of a file that was downloaded this long ago."""
     at = NOW - ago
     good = GoodDownload("a" * 40, "b" * 40, at, at, 1000, "<iati-activities", ETAG, MODIFIED, URL)
-    return FileState(at, good=replace(good, **more), content_modified=at)  # type: ignore[arg-type]
+    return FileState(at, good=replace(good, **more), content_modified=at)
 
 
 def head(status: int | None = 200, **more: object) -> Response:
