@@ -315,9 +315,9 @@ def _stay_complete(mapper: Any, connection: Any, target: Any) -> None:
 GATHER_RESENT = timedelta(hours=2)
 """ckanext-harvest sends a message to gather again that was taken and not completed for this long."""
 FETCH_RESENT = timedelta(minutes=3)
-"""The same of a message to import a page. Its consumer is dead: see the two limits below."""
-PAGE_TIME = timedelta(seconds=50)
-"""A consumer begins no other record of a page after this time."""
+"""The same of a message to import a batch. Its consumer is dead: see the two limits below."""
+BATCH_TIME = timedelta(seconds=50)
+"""A consumer begins no other record of a batch after this time."""
 RECORD_TIME = timedelta(minutes=2)
 """The import of a record is ended after this time.
 

@@ -24,7 +24,7 @@ from ..dates import utc, utc_now
 from ..web.urls import loose_spelling
 from .known_records import RESOURCE_IDS, extras_of
 from .messages import HarvestMessage, Message, MessageCode, to_column
-from .object_writer import KEEP_RESOURCE_IDS, PAGED, TAKE_PACKAGE_OVER, discard_attempt
+from .object_writer import BATCHED, KEEP_RESOURCE_IDS, TAKE_PACKAGE_OVER, discard_attempt
 from .record import spellings, urls_in_guid
 from .sources import our_names
 
@@ -54,7 +54,7 @@ class PendingObject:
 
     @property
     def lock(self) -> str:
-        """The name of the lock that a consumer holds while it imports the page of this object."""
+        """The name of the lock that a consumer holds while it imports the batch of this object."""
         return f"record {self.source_id} {self.url}"
 
     @property
@@ -318,7 +318,7 @@ def _fill_unloaded(row: Any, **known: str) -> None:
 def finish(done: Sequence[str], failed: Sequence[str]) -> None:
     """Write the final states of objects and commit. A record counts as changed until an import succeeds.
 
-    ckanext-harvest writes the state of a page's lead itself; the rules here are the same as its own.
+    ckanext-harvest writes the state of a batch's lead itself; the rules here are the same as its own.
     """
     sibling = _object.alias()
     objects_of_package = (
@@ -347,7 +347,7 @@ def send_alone(followers: Collection[str]) -> None:
 
     ``ckan harvester run`` sends their messages.
     """
-    _wait(_object.c.state == PAGED, _object.c.id.in_(followers))
+    _wait(_object.c.state == BATCHED, _object.c.id.in_(followers))
 
 
 def _wait(*conditions: Any) -> None:
@@ -438,7 +438,7 @@ def _wake_lost() -> None:
         lead.c.harvest_job_id == _object.c.harvest_job_id,
         lead.c.state.in_(("WAITING", "FETCH", "IMPORT")),
     )
-    _wait(_object.c.id.in_(_running(_object.c.state == PAGED, ~has_leads)))
+    _wait(_object.c.id.in_(_running(_object.c.state == BATCHED, ~has_leads)))
 
 
 def _resend_jobs() -> None:

@@ -27,8 +27,8 @@ from .survey import RecordChange
 
 GATHERED = "GATHER"
 """State of an object while its gather runs. ``harvester run`` publishes every object that is WAITING."""
-PAGED = "PAGE"
-"""State of an object that waits in the queue message of another object, the lead of its page."""
+BATCHED = "PAGE"
+"""State of an object that waits in the queue message of another object, the lead of its batch."""
 
 STATUS = {
     RecordClass.NEW: "new",
@@ -159,26 +159,26 @@ class ObjectWriter:
         self._flush()
         set_extras(self._current_extras)
 
-    def release(self, page_size: int) -> list[str]:
+    def release(self, batch_size: int) -> list[str]:
         """Hand the objects to the consumers of the queue, and end the gather. Commits.
 
-        The first object of each page, its lead, waits for a consumer; the others follow it. Deletions come
+        The first object of each batch, its lead, waits for a consumer; the others follow it. Deletions come
         first: a record that is made anew can have the name of the one that it replaces.
 
-        :param page_size: how many records one message of the queue carries, at least 1
+        :param batch_size: how many records one message of the queue carries, at least 1
         :returns: the ids of the leads
         """
         ids = [*self._to_delete, *self._to_import]
-        pages = [ids[start : start + page_size] for start in range(0, len(ids), page_size)]
-        leads = [page[0] for page in pages]
+        batches = [ids[start : start + batch_size] for start in range(0, len(ids), batch_size)]
+        leads = [batch[0] for batch in batches]
         _insert(
             _extra,
-            [_extra_row(page[0], "page", json.dumps(page[1:])) for page in pages if page[1:]],
+            [_extra_row(batch[0], "page", json.dumps(batch[1:])) for batch in batches if batch[1:]],
         )
         model.Session.execute(
             sa.update(_object)
             .where(_object.c.harvest_job_id == self._job_id, _object.c.state == GATHERED)
-            .values(state=sa.case((_object.c.id.in_(leads), "WAITING"), else_=PAGED))
+            .values(state=sa.case((_object.c.id.in_(leads), "WAITING"), else_=BATCHED))
         )
         # In the same transaction: a job whose objects are released must not be gathered again.
         model.Session.execute(

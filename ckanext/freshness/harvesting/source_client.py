@@ -103,7 +103,7 @@ class SourceClient:
     hosts: Hosts
     concurrency: int
     """How many requests may be under way at a time."""
-    reach: SourceHosts
+    source_hosts: SourceHosts
 
     @property
     def requests(self) -> int:
@@ -132,8 +132,8 @@ async def source_client(
     limits = settings.harvest_limits(config)
     limits = replace(limits, max_bytes=max(limits.max_bytes, max_bytes or 0))
     async with Client(settings.web(limits, settings.HARVEST), hosts) as client:
-        reach = SourceHosts(source.url, config.allowed_hosts, headers)
-        yield SourceClient(client, hosts, policy.connections, reach)
+        source_hosts = SourceHosts(source.url, config.allowed_hosts, headers)
+        yield SourceClient(client, hosts, policy.connections, source_hosts)
 
 
 def unexpected(words: str, error: Exception) -> HarvestMessage:
@@ -185,7 +185,7 @@ class SourceReader:
 
     def __init__(self, opened: SourceClient) -> None:
         self._client = opened.client
-        self.reach = opened.reach
+        self.source_hosts = opened.source_hosts
         self.concurrency = opened.concurrency
         self._in_a_row: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
@@ -226,8 +226,8 @@ class SourceReader:
             accept=accept,
             # A page that a cache kept says nothing of what is on the other pages now.
             cached=False,
-            headers=self.reach.headers_for(target),
-            host_allowed=self.reach.hosts.__contains__,
+            headers=self.source_hosts.headers_for(target),
+            host_allowed=self.source_hosts.hosts.__contains__,
         )
         try:
             answer = await self._client.fetch(request)

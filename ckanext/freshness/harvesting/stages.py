@@ -30,7 +30,7 @@ from . import holds, job_report, known_records, object_states, object_writer
 from .legal_values import json_text
 from .messages import HarvestMessage, Message, MessageCode
 from .object_states import PendingObject
-from .object_writer import PAGED, ObjectWriter, set_extras
+from .object_writer import BATCHED, ObjectWriter, set_extras
 from .packages.ckan_actions import ImportFailed
 from .packages.organizations import ensure_organizations
 from .packages.writer import PackageWriter
@@ -42,7 +42,7 @@ from .survey import Survey, SurveyObserver, survey
 
 log = logging.getLogger(__name__)
 
-PAGE_SIZE = 50
+BATCH_SIZE = 50
 """How many records one message of the fetch queue carries."""
 
 _DONE = frozenset({"added", "updated", "deleted", "not modified"})
@@ -184,7 +184,7 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     for line in warnings:
         log.warning("Harvest source %s: %s", source.title, line)
     log.info("Harvest source %s: %s", source.title, summary(found))
-    return writer.release(PAGE_SIZE)
+    return writer.release(BATCH_SIZE)
 
 
 def survey_source(
@@ -261,18 +261,18 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
     done = set[str]()
     try:
         database.refuse_missing_tables()
-        with locked(*_locks(_page(lead_id))):
+        with locked(*_locks(_batch(lead_id))):
             # Another consumer may have imported the followers while this one waited for the locks.
-            page = _page(lead_id)
-            ids = [item.id for item in page]
+            batch = _batch(lead_id)
+            ids = [item.id for item in batch]
             if attempt > 1:
-                # A record that ends its consumer must not cost the others of its page their imports.
+                # A record that ends its consumer must not cost the others of its batch their imports.
                 object_states.send_alone(ids[1:])
-                page, ids = page[:1], ids[:1]
+                batch, ids = batch[:1], ids[:1]
             if not _is_given_up(lead_id, attempt):
-                done, failed = _import_page(source_id, page, of_a_job=attempt > 0)
+                done, failed = _import_batch(source_id, batch, of_a_job=attempt > 0)
                 object_states.finish(sorted(done - {lead_id}), sorted(failed - {lead_id}))
-                # Those for which there was no time: the queue would soon send their page again.
+                # Those for which there was no time: the queue would soon send their batch again.
                 object_states.send_alone(ids[1:])
     except BaseException as error:
         if _ends_consumer(error):
@@ -291,11 +291,11 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
     return lead_id in done
 
 
-def _page(lead_id: str) -> list[PendingObject]:
+def _batch(lead_id: str) -> list[PendingObject]:
     """Return a lead with those of its followers that are still to be imported."""
     lead = object_states.load([lead_id])
     followers = json.loads(lead[0].extras.get("page", "[]")) if lead else []
-    return lead + [item for item in object_states.load(followers) if item.state == PAGED]
+    return lead + [item for item in object_states.load(followers) if item.state == BATCHED]
 
 
 def _is_given_up(lead_id: str, attempt: int) -> bool:
@@ -313,14 +313,14 @@ def _is_given_up(lead_id: str, attempt: int) -> bool:
     return True
 
 
-def _locks(page: Sequence[PendingObject]) -> list[str]:
+def _locks(batch: Sequence[PendingObject]) -> list[str]:
     """Return the names of the locks that an import of some objects needs.
 
     A lock on a record excludes other consumers of the same source. A lock on a package excludes another
     source that would take over the same package.
     """
-    records = [item.lock for item in page]
-    return records + [f"package {item.package_id}" for item in page if item.package_id]
+    records = [item.lock for item in batch]
+    return records + [f"package {item.package_id}" for item in batch if item.package_id]
 
 
 def _ends_consumer(error: BaseException) -> bool:
@@ -341,8 +341,8 @@ def _fail(error: BaseException, ids: Sequence[str]) -> None:
         object_states.add_error(object_id, _error_message(error, object_id))
 
 
-def _import_page(
-    source_id: str, page: Sequence[PendingObject], *, of_a_job: bool
+def _import_batch(
+    source_id: str, batch: Sequence[PendingObject], *, of_a_job: bool
 ) -> tuple[set[str], set[str]]:
     """Import objects in order, and commit their documents in Solr.
 
@@ -350,12 +350,12 @@ def _import_page(
     :returns: the ids that are done, and those that failed. For the others there was no time.
     """
     done, failed = set[str](), set[str]()
-    if not page:
+    if not batch:
         return done, failed
-    writer = PackageWriter(harvest.source_row(source_id), page)
-    end = time.monotonic() + harvest.PAGE_TIME.total_seconds()
+    writer = PackageWriter(harvest.source_row(source_id), batch)
+    end = time.monotonic() + harvest.BATCH_TIME.total_seconds()
     with without_solr_commits():
-        for item in page:
+        for item in batch:
             if of_a_job and not harvest.is_unfinished(item.job_id):
                 break
             # A transaction that has begun already would have no limit.
@@ -367,7 +367,7 @@ def _import_page(
                 if _ends_consumer(error):
                     raise
                 # A hook of another extension may raise anything. That fails this record, and the rest of the
-                # page is still imported. If the package was written, its mark stays for the next refresh.
+                # batch is still imported. If the package was written, its mark stays for the next refresh.
                 writer.marks = marks
                 _fail(error, [item.id])
                 failed.add(item.id)
@@ -391,12 +391,12 @@ def _import_one(writer: PackageWriter, item: PendingObject) -> None:
 
 
 def _confirm(marks: Mapping[str, datetime]) -> None:
-    """Make the documents that CKAN has sent for the packages of a page visible."""
+    """Make the documents that CKAN has sent for the packages of a batch visible."""
     try:
         indexing.confirm(marks)
     except indexing.SolrAwayError:
         # The marks stay, so that the next refresh sends the documents.
-        log.exception("Solr did not commit a page of harvested datasets")
+        log.exception("Solr did not commit a batch of harvested datasets")
         model.Session.rollback()
 
 

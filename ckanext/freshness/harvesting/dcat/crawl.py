@@ -82,7 +82,7 @@ class CatalogueCrawl:
 
     async def _ask_for(self, missing: list[KnownRecord]) -> dict[str, ReadOutcome]:
         """Ask for records that no list has, at their own URLs on the source's hosts."""
-        listed, may_visit = self._containers.listed, self._reader.reach.may_visit
+        listed, may_visit = self._containers.listed, self._reader.source_hosts.may_visit
         left_out = [
             one for one in missing if must_ask(one, listed, self._containers) and may_visit(one.url)
         ]

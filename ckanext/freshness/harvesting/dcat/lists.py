@@ -132,7 +132,7 @@ class CatalogueLists:
         self._listed[url] = listed
         facts.is_lost = not facts.has_list and self._had_records(url)
         below = {one.partition("#")[0] for one in named - filled}
-        elsewhere = {one for one in below if not self.reader.reach.may_visit(one)}
+        elsewhere = {one for one in below if not self.reader.source_hosts.may_visit(one)}
         self._elsewhere |= elsewhere
         return below - elsewhere
 

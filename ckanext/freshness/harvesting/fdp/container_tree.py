@@ -281,13 +281,13 @@ class ContainerTree:
         self, url: str, children: Mapping[str, Place], below: dict[str, Place]
     ) -> None:
         """Add the containers that a container lists to the next level, unless they were met."""
-        met, reach = self.met, self._reader.reader.reach
+        met, source_hosts = self.met, self._reader.reader.source_hosts
         new = {
             child: place
             for child, place in children.items()
             if child not in met
             and child not in self._listing
-            and (place.is_catalog or reach.may_visit(child))
+            and (place.is_catalog or source_hosts.may_visit(child))
             and (child not in below or place.is_catalog)
         }
         if len(self._places) + len({*below, *new}) > MOST_CONTAINERS:

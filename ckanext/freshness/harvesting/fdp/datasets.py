@@ -195,7 +195,7 @@ class DatasetReader:
     async def _request(self, listed: Iterable[str]) -> _Answers:
         """Request the distributions of a dataset that have documents of their own."""
         answers = _Answers()
-        for url in filter(self.reader.reach.may_visit, listed):
+        for url in filter(self.reader.source_hosts.may_visit, listed):
             try:
                 answers.documents[url] = await self.reader.get(url)
                 self.refused[False] += 1

@@ -19,7 +19,7 @@ async def is_draft(reader: DocumentReader, url: str) -> bool:
 
     :raises UnreadableDocument: the server does not tell.
     """
-    if not reader.reach.sends_headers_to(url) or "?" in url or "#" in url:
+    if not reader.source_hosts.sends_headers_to(url) or "?" in url or "#" in url:
         return False
     meta = f"{url.rstrip('/')}/meta"
     try:

@@ -140,7 +140,7 @@ class RecordReader:
 
     def _follow(self, url: str, listed_in: tuple[str, ...], member: ListedDataset) -> None:
         """Note the series of a dataset, and other records that it lists, on the source's hosts."""
-        series = [one for one in member.series if self._reader.reach.may_visit(one)]
+        series = [one for one in member.series if self._reader.source_hosts.may_visit(one)]
         for one in series:
             self._listing.add(one, min(listed_in))
         self.below |= {part: Place(min(listed_in), is_catalog=False) for part in member.parts}

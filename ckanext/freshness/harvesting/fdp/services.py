@@ -36,7 +36,7 @@ async def describe(reader: DocumentReader, graph: Graph) -> tuple[list[str], lis
     """
     nodes = set(graph.objects(None, DCAT.accessService))
     named = sorted(str(node) for node in nodes if isinstance(node, URIRef))
-    services = list(filter(reader.reach.may_visit, undescribed(named, [graph])))
+    services = list(filter(reader.source_hosts.may_visit, undescribed(named, [graph])))
     warnings = []
     for url in services:
         try:

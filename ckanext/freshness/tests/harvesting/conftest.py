@@ -130,7 +130,7 @@ class Harvest:
     def finish(self, job_id: str) -> Job:
         model.Session.remove()
         call_action("harvest_jobs_run", source_id=self.source["id"])
-        # On a busy machine a page may end before its records do.
+        # On a busy machine a batch may end before its records do.
         self.fetch_all()
         shown = call_action("harvest_job_show", id=job_id)
         assert shown["status"] == "Finished", shown

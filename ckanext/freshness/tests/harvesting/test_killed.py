@@ -268,7 +268,7 @@ def test_a_gather_sent_again_while_the_first_goes_on(fdp: FdpServer, harvest: Ha
 def test_a_page_that_two_consumers_have_is_imported_once(
     stumbling: StumblingPlugin, fdp: FdpServer, harvest: Harvest
 ) -> None:
-    """The queue sends a page again while it is being imported.
+    """The queue sends a batch again while it is being imported.
 
     The consumer that waited does not retry failed records: the next job does.
     """

@@ -365,9 +365,9 @@ class Site:
 
         settings = ClientSettings("tests/1", self.limits, Guard(("127.0.0.0/8",)))
         hosts = Hosts(HostPolicy(connections=self.connections, per_second=100_000))
-        reach = SourceHosts(self.url, self.config.allowed_hosts, self.headers)
+        source_hosts = SourceHosts(self.url, self.config.allowed_hosts, self.headers)
         async with Client(settings, hosts) as client:
-            opened = SourceClient(client, hosts, 8, reach)
+            opened = SourceClient(client, hosts, 8, source_hosts)
             with contextlib.closing(self.make_parser()) as parser:
                 reader = DocumentReader(opened, given.memory, parser, salt="")
                 end = await self.crawl_type(reader, MAPPER, given, keep).run()
