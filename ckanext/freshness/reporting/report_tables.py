@@ -82,7 +82,8 @@ def _of_status(request: TableRequest) -> dict[str, Any]:
 
 
 def _with_label(row: Row) -> Row:
-    return {**row, "status_label": tk._(labels.STATUSES[row["shown_status"]].label)}
+    label = labels.STATUSES[row["shown_status"]].label
+    return {**row, "status_label": tk._(label)}
 
 
 def _ignored(row: str) -> str:
