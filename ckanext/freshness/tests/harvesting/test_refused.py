@@ -135,7 +135,7 @@ def test_a_dataset_that_is_refused_in_turn(fdp: FdpServer, harvest: Harvest, app
     words = held_page(app, harvest)
     assert "1 of 14 datasets would be deleted. We stopped that." in words
     assert "now refused access to it, now said that it is gone" in words
-    assert "the hold ends when the source has them again" in words
+    assert "the hold ends when the source has the datasets again" in words
     answer(fdp, 404, fdp.datasets[0])
     approve(app, harvest)
     assert harvest.run().stats["deleted"] == 1 and harvest.hold() is None

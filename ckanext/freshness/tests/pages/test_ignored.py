@@ -36,7 +36,7 @@ def open_tasks(read: Read, name: str) -> set[str]:
     page = read("/freshness/mine", "editor")
     return {
         section.h2["id"].removeprefix("tasks-")
-        for section in page.select("section:has(> h2[id^=tasks-])")
+        for section in page.select("section:has(h2[id^=tasks-])")
         if section.select(f"a[href*='/dataset/{name}/']")
     }
 
