@@ -342,8 +342,7 @@ _CANDIDATE = {
     "succeeded_at": "c.succeeded_at",
     "failures": "c.failures",
     "failing_since": "c.failing_since",
-    "unconfirmed": """c.known ->> 'unconfirmed' IS NOT NULL
-        OR c.failures = 0 AND c.known ->> 'waits_since' IS NOT NULL""",
+    "unconfirmed": "c.known ->> 'unconfirmed' IS NOT NULL",
     "is_new": "c.first_seen >= :now",
     "is_touched": _IS_TOUCHED,
     "failed_at": "c.failed_at",

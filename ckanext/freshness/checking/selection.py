@@ -63,7 +63,7 @@ class SelectionReason(Enum):
     BACKING_OFF = "backing off"
     """The URL failed, and the last check is recent."""
     CHECK_UNCONFIRMED = "check: unconfirmed"
-    """The last check found another hash and could not confirm it, or a promise of the file for later."""
+    """The last check found another hash and could not confirm it."""
     CHECK_ASKED = "check: asked for"
     """The caller asked for this resource, or for all."""
     CHECK_FAILING = "check: failing"
@@ -194,8 +194,7 @@ class Candidate(NamedTuple):
     :ivar failures: number of failed checks since then
     :ivar failing_since: end of the first of these
     :ivar failed_at: end of the last of these
-    :ivar unconfirmed: whether the last check found another hash and could not confirm it, or found in the
-        file's place what may become the file again
+    :ivar unconfirmed: whether the last check found another hash and could not confirm it
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
     :ivar waits_since: the first check since which nobody can tell whether the server still has the file

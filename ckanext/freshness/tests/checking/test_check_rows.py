@@ -278,7 +278,7 @@ def test_since_when_a_link_waits_for_its_file_is_told() -> None:
     one_resource()
     assert [row.waits_since for row in rows()] == [None]
     write(finding(Outcome.CANNOT_TELL, memory=KnownContent(waits_since=NOW)))
-    assert [row.waits_since for row in rows()] == [utc(NOW)]
+    assert [(row.waits_since, row.unconfirmed) for row in rows()] == [(utc(NOW), False)]
 
 
 def test_many_rows_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
