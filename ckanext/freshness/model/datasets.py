@@ -72,7 +72,7 @@ class DatasetFreshness(tk.BaseModel):
         UnicodeText,
         doc=(
             "where the update frequency comes from: dataset, or a default of its source, its "
-            "organization or the site; empty if there is none"
+            "organization or the site, or rhythm, if it was learned; empty if there is none"
         ),
     )
     due = Column(
@@ -172,6 +172,13 @@ class KnownResource(tk.BaseModel):
         doc=(
             "when the resource got this URL in place of another: new data, once a check finds a "
             "file there; otherwise empty"
+        ),
+    )
+    date_column = Column(
+        JSONB,
+        doc=(
+            "answer of an editor: the column that says up to when the data of the file reach, as its sheet "
+            "(or null) and its name; an empty list if none does, empty without an answer"
         ),
     )
 

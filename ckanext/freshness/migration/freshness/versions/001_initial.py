@@ -282,6 +282,7 @@ def upgrade() -> None:
         sa.Column("hash", sa.UnicodeText),
         sa.Column("hash_writer", sa.UnicodeText),
         sa.Column("url_changed_at", sa.DateTime),
+        sa.Column("date_column", JSONB),
         sa.PrimaryKeyConstraint("resource_id"),
     )
     op.create_index("ix_freshness_resource_package_id", "freshness_resource", ["package_id"])
