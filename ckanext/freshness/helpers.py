@@ -362,13 +362,15 @@ def freshness_harvest_error(
 def freshness_next_harvest(source_id: str) -> datetime | None:
     """Return when a source is harvested next, at the latest; None if somebody must start the job.
 
-    ckanext-harvest keeps the date of a source that became manual, and dates none before its first run.
+    ckanext-harvest keeps the date of a source that became manual, and dates none before its first run. If a
+    date passed without a job, nothing starts jobs.
     """
     row = harvest.source_row(source_id)
     if row is None or row.frequency == "MANUAL" or not row.active:
         return None
-    soon = utc_now() + harvest.CRON
-    return max(soon, aware(row.next_run) or soon)
+    now = utc_now()
+    next_run = aware(row.next_run) or now
+    return max(now + harvest.CRON, next_run) if next_run > now - harvest.CRON else None
 
 
 def freshness_state(name: str, of: str = "", broken_since: str | None = None) -> labels.State:
@@ -421,7 +423,7 @@ def freshness_resource_link(resource: dict[str, Any]) -> dict[str, Any] | None:
 
     :param resource: as ``package_show`` returns it
     :returns: the same as for a link of ``freshness_show``, with the ``harvest_source`` of its dataset, whether
-        the user ``may_edit`` it, and whether a check is queued or running (``is_checking``); or None
+        the user ``may_edit`` it, and in words that a check is queued or running (``checking``); or None
     """
     package_id = resource["package_id"]
     link = None if database.missing_tables() else links.of_resource(resource["id"])
@@ -440,7 +442,7 @@ def freshness_resource_link(resource: dict[str, Any]) -> dict[str, Any] | None:
         "package_id": package_id,
         "harvest_source": freshness_harvest_source(package_id),
         "may_edit": may_edit,
-        "is_checking": may_edit and requested.is_checking(package_id),
+        "checking": requested.checking_in_words(package_id) if may_edit else "",
     }
 
 

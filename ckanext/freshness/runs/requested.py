@@ -13,7 +13,7 @@ import redis
 
 from .. import settings
 from ..checking.decisions import OUTCOMES, CheckResult, ResourceToCheck
-from ..ckan_adapter.core import job_from_id
+from ..ckan_adapter.core import background_workers, job_from_id
 from ..ckan_adapter.database import locked_if_free
 from ..dates import utc_now
 from ..reporting import labels
@@ -68,6 +68,29 @@ def is_checking(package_id: str) -> bool:
         return _is_under_way(_job_id(package_id))
     except redis.exceptions.RedisError:
         return False
+
+
+def no_worker() -> str:
+    """Return what people are told of a queued job that no worker will take; empty if a worker runs."""
+    if background_workers()["default"]:
+        return ""
+    return str(
+        tk._(
+            "It waits, because no background worker is running. Ask the operator of this portal to start one."
+        )
+    )
+
+
+def when_checked() -> str:
+    """Return in words when a queued check ends, or why it waits."""
+    return no_worker() or str(tk._("Results usually appear within a few minutes."))
+
+
+def checking_in_words(package_id: str) -> str:
+    """Return in words that a check of a dataset's URLs is queued or running; empty if none is."""
+    if not is_checking(package_id):
+        return ""
+    return f"{tk._('A link check is requested.')} {when_checked()}"
 
 
 def _job_id(package_id: str) -> str:

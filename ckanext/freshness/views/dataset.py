@@ -11,7 +11,6 @@ from flask import Blueprint, Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from ..aging.status import GROUPS
-from ..ckan_adapter.core import background_workers
 from ..dates import aware, utc_now
 from ..reporting import harvests, links, worklist
 from ..runs import copies as kept_copies
@@ -58,7 +57,7 @@ def read(id: str) -> ResponseReturnValue:
             "harvest_source": harvests.of_packages([package["id"]]).get(package["id"]),
             "ignored": shown["may_confirm"] and worklist.ignored(package["id"]),
             "ignored_links": worklist.ignored_links(package["id"]) if shown["may_confirm"] else {},
-            "checking": shown["may_check"] and requested.is_checking(package["id"]),
+            "checking": shown["may_check"] and requested.checking_in_words(package["id"]),
             "now": now,
         },
     )
@@ -127,16 +126,10 @@ def check(id: str) -> ResponseReturnValue:
     except tk.ValidationError as error:
         tk.h.flash_error(error_text(error))
         return redirect_to("freshness_dataset.read", id=id)
-    if not background_workers()["default"]:
-        words = tk._(
-            "The link check waits, because no background worker is running. Ask the operator of this portal "
-            "to start one."
-        )
-    elif queued:
-        words = tk._("Link check queued. Results usually appear here within a minute.")
-    else:
-        words = tk._("A check of these links is already queued.")
-    tk.h.flash_notice(words)
+    words = (
+        tk._("Link check queued.") if queued else tk._("A check of these links is already queued.")
+    )
+    tk.h.flash_notice(f"{words} {requested.when_checked()}")
     resource = tk.request.form.get("resource")
     anchor = {"_anchor": f"freshness-link-{resource}"} if resource else {}
     return redirect_to("freshness_dataset.read", id=id, **anchor)

@@ -9,6 +9,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from ..reporting import harvests
+from ..runs import requested
 from .responses import (
     call,
     error_text,
@@ -38,6 +39,7 @@ def preview(source: str) -> ResponseReturnValue:
     values = {
         "harvest_source": shown,
         "progress": _call("freshness_harvest_preview_show", id=shown["id"]),
+        "waits": requested.no_worker(),
     }
     is_part = is_htmx()
     name = "snippets/preview_state.html" if is_part else "preview.html"

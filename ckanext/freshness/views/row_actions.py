@@ -68,11 +68,13 @@ class RowAction:
         the date of a confirmation, which can be undone.
     :ivar one: what happened to one row, marked for translation
     :ivar many: the same of several, in both forms
+    :ivar then: says what comes of it
     """
 
     do: Callable[[Subject, Mapping[str, str]], str | None]
     one: str
     many: tuple[str, str]
+    then: Callable[[], str] = str
 
 
 def _action(name: str, **data: Any) -> Any:
@@ -141,11 +143,12 @@ ROW_ACTIONS = {
     ),
     "check": RowAction(
         _check,
-        N_("The link check of {title} is queued. Results usually appear within a minute."),
+        N_("The link check of {title} is queued."),
         NN_(
-            "The link check of {count} row is queued. Results usually appear within a minute.",
-            "The link checks of {count} rows are queued. Results usually appear within minutes.",
+            "The link check of {count} row is queued.",
+            "The link checks of {count} rows are queued.",
         ),
+        requested.when_checked,
     ),
     "ignore": RowAction(
         _ignore,

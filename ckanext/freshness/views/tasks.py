@@ -146,14 +146,14 @@ def act() -> ResponseReturnValue:
         raise tk.ValidationError({"id": [tk._("Tick the rows first.")]})
     done, refused = _with_each(ids, action, given)
     if not id:
-        text, about = _said_of_many(action.many, done, refused), None
+        text, about = _said_of_many(action, done, refused), None
     elif done:
         about = done[0][0]
         if is_htmx() and name == "check":
             return _checking(place, about, 1)
         if is_htmx() and name == "undo" and (row := place.row(about)):
             return _with_news(row)
-        text = _said(action.one, about, given["wanted"])
+        text = _said(action, about, given["wanted"])
     else:
         text, about = next(iter(refused)), None
     undo = [f"{about.id}{_OF_DATE}{date}" for about, date in done if date]
@@ -187,15 +187,18 @@ def _with_each(
     return done, refused
 
 
-def _said(words: str, about: Subject, wanted: str = "") -> str:
+def _said(action: RowAction, about: Subject, wanted: str) -> str:
     reading = parse(wanted, frequencies.vocabularies())
     label = labels.frequency_label(reading.days) if isinstance(reading, Frequency) else wanted
-    return str(tk._(words)).format(title=about.title, frequency=label)
+    said = str(tk._(action.one)).format(title=about.title, frequency=label)
+    return f"{said} {action.then()}".strip()
 
 
-def _said_of_many(words: tuple[str, str], done: _Done, refused: _Refused) -> str:
+def _said_of_many(action: RowAction, done: _Done, refused: _Refused) -> str:
     """Return how many rows something was done with, and with which ones it was not and why."""
-    said = [labels.counted(words, len(done))]
+    said = [labels.counted(action.many, len(done))]
+    if done and (result := action.then()):
+        said.append(result)
     for reason, titles in refused.items():
         named = ", ".join(filter(None, titles))
         about = f"{len(titles)} ({named})" if named else str(len(titles))
@@ -242,10 +245,11 @@ def row() -> ResponseReturnValue:
 
 def _checking(place: Place, about: Subject, polls: int) -> ResponseReturnValue:
     if requested.is_checking(about.package.id):
-        if polls <= _POLLS:
+        waits = requested.no_worker()
+        if polls <= _POLLS and not waits:
             words = tk._("Checking the link {title} …")
             return place.message(words.format(title=about.title), polls=polls, id=about.id)
-        state = result = tk._("The check has not run yet. Come back later.")
+        state = result = f"{tk._('The check has not run yet.')} {waits or tk._('Come back later.')}"
     else:
         link = links.of_resource(about.id)
         state = tk._(labels.LINKS[link["state"]].label) if link else ""

@@ -29,7 +29,7 @@ def test_the_page_loads_itself_anew_when_the_check_has_ended(
         test_links.make("asked", [{"url": f"{host.url}/stocks.csv"}], owner_org="relief")
         page.goto("/dataset/asked/freshness")
         page.get_by_role("button", name="Check links now").click()
-        page.get_by_text("Checking the links").wait_for()
+        page.get_by_text("A link check is requested.").wait_for()
         page.wait_for_load_state()
         assert page.get_by_text("Link works.").count() == 0
         work()

@@ -131,7 +131,9 @@ def test_pages_of_a_running_job_refresh_themselves(editor: Browser, idle: Harves
     ("frequency", "next_run", "words_for_it"),
     [
         ("DAILY", None, "Next job in 20 minutes"),
-        ("DAILY", timedelta(hours=-1), "Next job in 20 minutes"),
+        ("DAILY", timedelta(minutes=-10), "Next job in 20 minutes"),
+        # Nothing starts jobs.
+        ("DAILY", timedelta(hours=-1), None),
         ("DAILY", timedelta(hours=3, minutes=1), "Next job in 3 hours"),
         ("MANUAL", timedelta(hours=3), None),
     ],
@@ -223,9 +225,7 @@ def test_an_approval_stays_in_sight_until_a_job_has_used_it(
             page = editor.get(url)
             assert f"The next job deletes {HELD} datasets" in words(page), url
             assert f"Approved by {world.editor['fullname']}" in words(page), url
-            assert "harvested by hand: nothing is deleted until somebody starts a job" in words(
-                page
-            )
+            assert "Nothing is deleted until a job starts." in words(page)
             (undo,) = page.select("form[action$='/held/undo']")
             assert holds.decisions(holds.hold_of(world.ocean.source["id"])).held == frozenset()
             assert undo.select_one(f"[name=list_id][value='{shown}']"), url
@@ -324,6 +324,7 @@ def test_a_preview_under_way(app: Any, idle: Harvest) -> None:
     assert "Preview the next job" in words(sysadmin.get(here))
     page = sysadmin.post(here)
     assert "Waiting to start" in words(page)
+    assert "It waits, because no background worker is running." in words(page)
     (part,) = page.select("#freshness-preview[hx-get]")
     assert part["hx-get"] == here and "every 2s" in part["hx-trigger"]
     assert [one["href"] for one in page.select("a") if one.get_text() == "Refresh"] == [here]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup
-from ckan.lib import jobs
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
@@ -156,14 +155,3 @@ def test_a_missing_frequency_is_said_once(read: Read, clean_site: None) -> None:
     text = words(read("/dataset/data/freshness"))
     assert text.count("We don't know how often this dataset should change.") == 1
     assert "No update frequency is given." not in text
-
-
-def test_an_editor_hears_whether_a_worker_takes_the_check(read: Read) -> None:
-    check, worker = "/dataset/data-due/freshness/check", jobs.Worker()
-    try:
-        assert "because no background worker is running" in words(read(check, "editor", data={}))
-        worker.register_birth()
-        assert "A check of these links is already queued." in words(read(check, "editor", data={}))
-    finally:
-        worker.register_death()
-        jobs.get_queue().empty()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 import time_machine
 from bs4 import BeautifulSoup
-from ckan.lib.jobs import job_from_id
+from ckan.lib.jobs import Worker, job_from_id
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
@@ -320,7 +320,56 @@ def end_check(dataset: dict[str, Any]) -> None:
     job_from_id(f"freshness-check-{dataset['id']}").delete()
 
 
-def test_check_again(post: Post, read: Read) -> None:
+@pytest.fixture
+def worker(with_plugins: None) -> Iterator[Worker]:
+    """A background worker, which is seen and does nothing."""
+    worker = Worker()
+    worker.register_birth()
+    yield worker
+    worker.register_death()
+
+
+def test_editors_hear_whether_a_worker_takes_the_check(
+    post: Post, read: Read, worker: Worker
+) -> None:
+    """Whoever asks for a check, and sees one that is queued, learns whether its result is to be expected."""
+    made = make_dataset(Status.FRESH, "asked", title="Asked", owner_org="relief")
+    resource = break_link(made)
+    here = "/dataset/asked/freshness"
+
+    def said() -> dict[str, str]:
+        try:
+            return {
+                "button": words(
+                    read(f"{here}/check", "editor", data={}).select_one(".flash-messages")
+                ),
+                "again": words(
+                    read(f"{here}/check", "editor", data={}).select_one(".flash-messages")
+                ),
+                "page": words(read(here, "editor").select_one("#freshness-checks")),
+                "resource": words(
+                    read(f"/dataset/asked/resource/{resource}", "editor").select_one(".fr")
+                ),
+                "one": words(post(f"check:::{resource}", "editor")),
+                "ticked": words(post("check", "editor", id=[resource])),
+                "row": words(post(f"check:::{resource}", "editor", htmx=True, list="mine.broken")),
+            }
+        finally:
+            end_check(made)
+
+    expected = said()
+    assert "A check of these links is already queued." in expected["again"]
+    assert "Checking the link Table (Asked)" in expected.pop("row")
+    worker.register_death()
+    waiting = said()
+    for page in expected:
+        assert "Results usually appear within a few minutes." in expected[page], page
+        assert "Results usually appear" not in waiting[page], page
+    for page, text in waiting.items():
+        assert "It waits, because no background worker is running." in text, page
+
+
+def test_check_again(post: Post, read: Read, worker: Worker) -> None:
     """The row asks for the result until the check has ended, and says what became of the link."""
     made = make_dataset(Status.FRESH, "checked", title="Checked", owner_org="relief")
     resource = break_link(made)
