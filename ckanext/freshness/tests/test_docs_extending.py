@@ -57,6 +57,11 @@ def test_the_vocabulary(tmp_path: Path, text: str, read: int | Reason) -> None:
     assert (found.days if isinstance(found, Frequency) else found.reason) == read
 
 
+def test_the_vocabulary_of_a_plugin() -> None:
+    read = example("add-vocabulary")["Esperanto"]().read
+    assert (read("Ĉiumonate"), read("nekonata"), read("x")) == (30, Reason.UNSPECIFIED, None)
+
+
 def test_the_detector() -> None:
     detector = example("add-detector")["Json"]
 
