@@ -312,6 +312,6 @@ class Engine:
             async with Client(settings, Hosts(HostPolicy(2, 50.0))) as client:
                 tools = HdxTools(client, sandbox, lambda: datetime.now(timezone.utc))
                 await check_resources(resources, tools, found.append, confirm_after=0.5)
-        self._known = {result.resource.url: result.memory for result in found}
+        self._known = {result.resource.url: result.known for result in found}
         if failed := [result for result in found if result.attempt.status not in (200, 304)]:
             raise SystemExit(f"A check failed: {failed[0]}")

@@ -215,7 +215,7 @@ def resources_to_check(
                 resource_id=row.id,
                 package_id=row.package_id,
                 url=row.url,
-                memory=read(KnownContent, row.known),
+                known=read(KnownContent, row.known),
                 last_change=aware(row.last_change),
                 fresh_after=fresh_after(row.frequency_days),
                 hash_anyway=row.id in rotation,

@@ -66,8 +66,8 @@ def evidence_of(result: CheckResult) -> Evidence | None:
     """
     if result.outcome is Outcome.CHANGED:
         return Evidence.HASH
-    known = result.resource.memory.hash is not None
-    if result.modified is None or not OUTCOMES[result.outcome].date_is_change or not known:
+    was_read = result.resource.known.hash is not None
+    if result.modified is None or not OUTCOMES[result.outcome].date_is_change or not was_read:
         return None
     return Evidence.HTTP_HEADER
 
@@ -81,7 +81,7 @@ def of_check(result: CheckResult, row: Any) -> DataChange | None:
     if evidence is None:
         return None
     seen_at = result.changed_at or result.attempt.at
-    before = result.resource.memory
+    before = result.resource.known
     return DataChange(
         package_id=result.resource.package_id,
         resource_id=result.resource.resource_id,
@@ -91,7 +91,7 @@ def of_check(result: CheckResult, row: Any) -> DataChange | None:
         changed_after=_last_known(row),
         stated_at=result.modified,
         hash_before=None if before.outdated else before.hash,
-        hash_after=result.memory.hash if result.hashed else None,
+        hash_after=result.known.hash if result.hashed else None,
         size_before=row.size,
         size_after=result.size,
         media_type_before=row.mimetype or None,
@@ -103,11 +103,11 @@ def of_check(result: CheckResult, row: Any) -> DataChange | None:
 def _summary(result: CheckResult, row: Any) -> dict[str, Any] | None:
     """Return what a check shows of a change: the difference of shapes, and ``data_until``, the newest periods
     before (None if that is unknown) and after."""
-    before, found = result.resource.memory, dict[str, Any]()
+    before, found = result.resource.known, dict[str, Any]()
     if not before.outdated:
         was = [TableShape(*one) for one in row.was["shape"] or ()]
         found = difference(was, result.shape or ()) or {}
-    after = newest_period(result.memory.dates or ()) if result.hashed else None
+    after = newest_period(result.known.dates or ()) if result.hashed else None
     if after is not None:
         earlier = None if before.outdated else newest_period(before.dates or ())
         found["data_until"] = [earlier, after]

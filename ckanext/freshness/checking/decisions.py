@@ -246,7 +246,7 @@ class ResourceToCheck(NamedTuple):
     resource_id: str
     package_id: str
     url: str
-    memory: KnownContent = KnownContent()
+    known: KnownContent = KnownContent()
     last_change: datetime | None = None
     fresh_after: datetime | None = None
     hash_anyway: bool = False
@@ -294,7 +294,7 @@ class CheckResult(NamedTuple):
     """The result of a resource's check.
 
     :ivar host: of the resource's URL, normalised; empty if the URL names none
-    :ivar memory: what to store for the next check
+    :ivar known: what to store for the next check
     :ivar modified: a newer Last-Modified: evidence ``http header``
     :ivar changed_at: when a new hash was found that is confirmed now: evidence ``hash``
     :ivar hashed: whether the file was read and hashed
@@ -315,7 +315,7 @@ class CheckResult(NamedTuple):
     resource: ResourceToCheck
     host: str
     outcome: Outcome
-    memory: KnownContent
+    known: KnownContent
     attempt: Attempt
     modified: datetime | None = None
     changed_at: datetime | None = None
@@ -334,7 +334,7 @@ class Decision(NamedTuple):
     """The conclusions from a step of a check."""
 
     next: NextRequest
-    memory: KnownContent
+    known: KnownContent
     """What to store if the check ends here."""
     outcome: Outcome | None = None
     """Set if the check ends."""
@@ -352,18 +352,18 @@ class Decision(NamedTuple):
         return self.outcome is Outcome.CHANGED
 
 
-def conditions(memory: KnownContent, *, hash_anyway: bool) -> tuple[str | None, str | None]:
+def conditions(known: KnownContent, *, hash_anyway: bool) -> tuple[str | None, str | None]:
     """Return the ETag and the Last-Modified to send. Without either, the request is unconditional.
 
     :param hash_anyway: read the file even if the server reports no change: the rotation exists to find
         unreported changes
     """
-    if hash_anyway or memory.hash is None:
+    if hash_anyway or known.hash is None:
         return None, None
-    return memory.etag, memory.last_modified
+    return known.etag, known.last_modified
 
 
-def distrusts(memory: KnownContent, headers: AnswerHeaders, *, is_empty: bool = False) -> bool:
+def distrusts(known: KnownContent, headers: AnswerHeaders, *, is_empty: bool = False) -> bool:
     """Decide whether to repeat a conditional request without its conditions before its answer counts.
 
     Servers that do not understand conditions answer with all kinds of errors, and with nothing: RFC 9110
@@ -375,20 +375,20 @@ def distrusts(memory: KnownContent, headers: AnswerHeaders, *, is_empty: bool = 
     if headers.status == HTTPStatus.TOO_MANY_REQUESTS or headers.busy:
         return False
     if headers.status == HTTPStatus.NOT_MODIFIED:
-        return _names_another_file(memory, headers)
+        return _names_another_file(known, headers)
     return headers.empty or is_empty or status_means(headers.status) in _ASK_AGAIN_FOR
 
 
-def _names_another_file(memory: KnownContent, headers: AnswerHeaders) -> bool:
+def _names_another_file(known: KnownContent, headers: AnswerHeaders) -> bool:
     """Decide whether a 304 has other validators than those of the file that we know. An ETag says more."""
-    if memory.etag is not None and headers.etag is not None:
-        return headers.etag.removeprefix("W/") != memory.etag.removeprefix("W/")
-    dates = memory.last_modified, headers.last_modified_text
+    if known.etag is not None and headers.etag is not None:
+        return headers.etag.removeprefix("W/") != known.etag.removeprefix("W/")
+    dates = known.last_modified, headers.last_modified_text
     return None not in dates and dates[0] != dates[1]
 
 
 def after_failure(
-    memory: KnownContent,
+    known: KnownContent,
     reason: FailureReason,
     headers: AnswerHeaders | None = None,
     modified: datetime | None = None,
@@ -399,27 +399,27 @@ def after_failure(
     :param modified: the newer Last-Modified by these headers
     """
     if reason in _UNREAD and headers is not None and modified is not None:
-        step = _unread(memory, headers, modified)
-        if memory.last_modified is None:
+        step = _unread(known, headers, modified)
+        if known.last_modified is None:
             # The date counts. But whether the link works is not known before it moves.
             return step._replace(outcome=Outcome.CANNOT_TELL)
-        if memory.last_modified != headers.last_modified_text:
+        if known.last_modified != headers.last_modified_text:
             return step
     if reason.meaning is not Meaning.FAILED:
         put_off = reason is FailureReason.HOST_SILENT
-        return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL, put_off=put_off)
-    return failed(memory)
+        return Decision(NextRequest.END, known, Outcome.CANNOT_TELL, put_off=put_off)
+    return failed(known)
 
 
-def failed(memory: KnownContent) -> Decision:
+def failed(known: KnownContent) -> Decision:
     """Return the decision that a link has failed."""
-    return Decision(NextRequest.END, memory, Outcome.ERROR, counts_as_failure=True)
+    return Decision(NextRequest.END, known, Outcome.ERROR, counts_as_failure=True)
 
 
-def _unread(memory: KnownContent, headers: AnswerHeaders, modified: datetime) -> Decision:
+def _unread(known: KnownContent, headers: AnswerHeaders, modified: datetime) -> Decision:
     """Let a newer date count for a file that is not read."""
     unread = replace(
-        memory,
+        known,
         etag=headers.etag,
         last_modified=headers.last_modified_text,
         outdated=True,
@@ -435,42 +435,42 @@ def after_headers(
 
     :param conditional: the request had conditions: without them, 304 means nothing
     """
-    memory = resource.memory
+    known = resource.known
     if headers.status == 304 and not conditional:
-        return failed(memory)
+        return failed(known)
     if headers.promises_later:
-        return waits(memory, now)
+        return waits(known, now)
     if cannot_tell(headers):
-        return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
+        return Decision(NextRequest.END, known, Outcome.CANNOT_TELL)
     if headers.status == 304:
-        return Decision(NextRequest.END, replace(memory, unconfirmed=None), Outcome.NOT_MODIFIED)
+        return Decision(NextRequest.END, replace(known, unconfirmed=None), Outcome.NOT_MODIFIED)
     if status_means(headers.status) is Meaning.FAILED or headers.partial:
-        return failed(memory)
-    modified = None if memory.dates_lie else believed(headers, now)
+        return failed(known)
+    modified = None if known.dates_lie else believed(headers, now)
     last_change, fresh_after = resource.last_change, resource.fresh_after
     if modified is not None and last_change is not None and modified <= last_change:
         modified = None
     makes_fresh = modified is not None and fresh_after is not None and modified > fresh_after
     hash_anyway = resource.hash_anyway or resource.keep_copy
-    if resource.doubts and memory.dates_lie is None:
+    if resource.doubts and known.dates_lie is None:
         hash_anyway = True
     # The date of an empty file is the moment when the data were lost.
-    if modified is None or not makes_fresh or hash_anyway or memory.hash is None or headers.empty:
-        return Decision(NextRequest.HASH, memory, modified=modified)
-    return _unread(memory, headers, modified)
+    if modified is None or not makes_fresh or hash_anyway or known.hash is None or headers.empty:
+        return Decision(NextRequest.HASH, known, modified=modified)
+    return _unread(known, headers, modified)
 
 
-def waits(memory: KnownContent, now: datetime) -> Decision:
+def waits(known: KnownContent, now: datetime) -> Decision:
     """Decide for a file that the server has promised for later, or in whose place something else came."""
-    if has_waited(memory, now):
-        return failed(memory)
-    since = memory.waits_since or now
-    return Decision(NextRequest.END, replace(memory, waits_since=since), Outcome.CANNOT_TELL)
+    if has_waited(known, now):
+        return failed(known)
+    since = known.waits_since or now
+    return Decision(NextRequest.END, replace(known, waits_since=since), Outcome.CANNOT_TELL)
 
 
-def has_waited(memory: KnownContent, now: datetime) -> bool:
+def has_waited(known: KnownContent, now: datetime) -> bool:
     """Return whether a file has not been found for so long that nobody waits for it any more."""
-    return memory.waits_since is not None and now - memory.waits_since >= PATIENCE - SLACK
+    return known.waits_since is not None and now - known.waits_since >= PATIENCE - SLACK
 
 
 def cannot_tell(headers: AnswerHeaders) -> bool:
@@ -489,7 +489,7 @@ def has_file(headers: AnswerHeaders) -> bool:
 
 
 def after_body(
-    memory: KnownContent,
+    known: KnownContent,
     headers: AnswerHeaders,
     step: Decision,
     *,
@@ -509,25 +509,25 @@ def after_body(
     :param digest: its hashes; None if the headers decide and only its beginning was read
     """
     if is_uncertain:
-        return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
+        return Decision(NextRequest.END, known, Outcome.CANNOT_TELL)
     if not fits:
-        return failed(memory)
+        return failed(known)
     if is_page:
-        return Decision(NextRequest.END, replace(memory, unconfirmed=None), Outcome.PAGE)
+        return Decision(NextRequest.END, replace(known, unconfirmed=None), Outcome.PAGE)
     if step.next is NextRequest.END:
         return step
     if digest is None:
         raise ValueError("a body that decides must be hashed")
-    return after_hash(memory, headers, digest, step.modified)
+    return after_hash(known, headers, digest, step.modified)
 
 
 def after_hash(
-    memory: KnownContent, headers: AnswerHeaders, digest: Digest, modified: datetime | None
+    known: KnownContent, headers: AnswerHeaders, digest: Digest, modified: datetime | None
 ) -> Decision:
     """Decide what the hashes of a body mean, compared with the stored ones."""
-    seen = _seen(memory, headers, digest)
-    is_same = _is_same(memory, digest)
-    is_moved = memory.hash is None and digest.content in memory.earlier
+    seen = _seen(known, headers, digest)
+    is_same = _is_same(known, digest)
+    is_moved = known.hash is None and digest.content in known.earlier
     if is_moved and modified is not None:
         # It has the date of the move.
         seen = replace(seen, dates_lie=True)
@@ -535,22 +535,22 @@ def after_hash(
         modified = None
     if is_moved:
         outcome = Outcome.REPEAT_HASH
-    elif is_same is None or memory.outdated:
+    elif is_same is None or known.outdated:
         outcome = Outcome.FIRST_HASH
         if digest.is_unopened:
             # Perhaps it can be opened at the next check: ask for it without conditions.
             seen = replace(seen, etag=None, last_modified=None)
     elif is_same:
         outcome = Outcome.SAME_HASH
-    elif digest.content in memory.earlier:
+    elif digest.content in known.earlier:
         outcome = Outcome.REPEAT_HASH
     else:
-        return Decision(NextRequest.CONFIRM, memory, modified=modified)
+        return Decision(NextRequest.CONFIRM, known, modified=modified)
     return Decision(NextRequest.END, seen, outcome, modified)
 
 
 def after_confirmation(
-    memory: KnownContent,
+    known: KnownContent,
     headers: AnswerHeaders,
     first: Digest,
     second: Digest,
@@ -560,78 +560,78 @@ def after_confirmation(
 
     :param headers: of the second download, so that the stored validators belong to the stored hash
     """
-    memory = replace(memory, unconfirmed=None)
+    known = replace(known, unconfirmed=None)
     if second.equals(first.raw, _value(first.content)):
         opened = first if second.is_unopened else second
-        return Decision(NextRequest.END, _seen(memory, headers, opened), Outcome.CHANGED, modified)
-    if _is_same(memory, second):
+        return Decision(NextRequest.END, _seen(known, headers, opened), Outcome.CHANGED, modified)
+    if _is_same(known, second):
         # Unchanged after all: several servers behind one name, or a temporary fault.
-        return Decision(NextRequest.END, memory, Outcome.SAME_HASH, modified)
+        return Decision(NextRequest.END, known, Outcome.SAME_HASH, modified)
     if first.is_unopened is not second.is_unopened:
-        unconfirmed = replace(memory, unconfirmed=first.content)
+        unconfirmed = replace(known, unconfirmed=first.content)
         return Decision(NextRequest.END, unconfirmed, Outcome.UNCONFIRMED, modified)
-    return Decision(NextRequest.END, memory, Outcome.API, modified)
+    return Decision(NextRequest.END, known, Outcome.API, modified)
 
 
 def without_confirmation(
-    memory: KnownContent, headers: AnswerHeaders, first: Digest, modified: datetime | None
+    known: KnownContent, headers: AnswerHeaders, first: Digest, modified: datetime | None
 ) -> Decision:
     """Decide what a new hash means if the second download failed: two runs that read it confirm each other.
 
     :param headers: of the first download
     """
-    if first.content == memory.unconfirmed:
-        return Decision(NextRequest.END, _seen(memory, headers, first), Outcome.CHANGED, modified)
-    unconfirmed = replace(memory, unconfirmed=first.content)
+    if first.content == known.unconfirmed:
+        return Decision(NextRequest.END, _seen(known, headers, first), Outcome.CHANGED, modified)
+    unconfirmed = replace(known, unconfirmed=first.content)
     return Decision(NextRequest.END, unconfirmed, Outcome.UNCONFIRMED, modified)
 
 
-def hides_changes(memory: KnownContent, headers: AnswerHeaders, digest: Digest) -> bool | None:
+def hides_changes(known: KnownContent, headers: AnswerHeaders, digest: Digest) -> bool | None:
     """Return whether a server's validators stayed the same although its file has changed.
 
     Such a server answers "not modified" to conditional requests, so that only reading the file shows a change.
 
-    :param memory: before the check
+    :param known: before the check
     :returns: None if the file has not changed, or there is nothing to compare
     """
-    before = memory.etag, memory.last_modified
-    if memory.outdated or before == (None, None) or _is_same(memory, digest) is not False:
+    before = known.etag, known.last_modified
+    if known.outdated or before == (None, None) or _is_same(known, digest) is not False:
         return None
     return before == (headers.etag, headers.last_modified_text)
 
 
-def _is_same(memory: KnownContent, digest: Digest) -> bool | None:
+def _is_same(known: KnownContent, digest: Digest) -> bool | None:
     """Return whether a file has the content that we know; None if they cannot be compared.
 
     If two detectors have read the files, only equal contents and equal bytes show the same. Otherwise, if the
     earlier detector does not read such a file now, its kind has changed. If it does, or is gone, our own rules
     have changed; what that detector would have found is not known.
     """
-    if memory.hash is None:
+    if known.hash is None:
         return None
     detector = _detector(digest.content)
-    opened = (known for known in memory.earlier if _detector(known) != UNOPENED)
+    opened = (hash_ for hash_ in known.earlier if _detector(hash_) != UNOPENED)
     last_opened = next(opened, None)
-    known = memory.hash
-    if _detector(known) == UNOPENED and last_opened and _detector(last_opened) == detector:
-        known = last_opened
-    if _detector(known) == detector:
-        return known == digest.content
-    if digest.equals(_value(known), memory.raw):
+    hash_ = known.hash
+    if _detector(hash_) == UNOPENED and last_opened and _detector(last_opened) == detector:
+        hash_ = last_opened
+    if _detector(hash_) == detector:
+        return hash_ == digest.content
+    if digest.equals(_value(hash_), known.raw):
         return True
-    return False if _detector(known) in digest.not_by else None
+    return False if _detector(hash_) in digest.not_by else None
 
 
-def _seen(memory: KnownContent, headers: AnswerHeaders, digest: Digest) -> KnownContent:
+def _seen(known: KnownContent, headers: AnswerHeaders, digest: Digest) -> KnownContent:
     """Return what to store once the hash of a body is certain."""
     content: str | None = digest.content
     raw = None if digest.content.endswith(digest.raw) else digest.raw
-    is_same = _is_same(memory, digest)
+    is_same = _is_same(known, digest)
     if is_same and digest.is_unopened:
-        content, raw = memory.hash, memory.raw
-    earlier = memory.earlier
-    if memory.hash or earlier:
-        before = (memory.hash, *earlier) if memory.hash else earlier
+        content, raw = known.hash, known.raw
+    earlier = known.earlier
+    if known.hash or earlier:
+        before = (known.hash, *earlier) if known.hash else earlier
         earlier = tuple(hash_ for hash_ in dict.fromkeys(before) if hash_ != content)[
             :EARLIER_HASHES
         ]
@@ -641,12 +641,12 @@ def _seen(memory: KnownContent, headers: AnswerHeaders, digest: Digest) -> Known
         content,
         raw,
         earlier,
-        outline=memory.outline,
-        promised=memory.promised,
-        found=memory.found,
-        dates_lie=_dates_lie(memory, headers, is_same),
-        dates=memory.dates if is_same else merged(memory.dates or (), (), None) or None,
-        data_since=memory.data_since if is_same else None,
+        outline=known.outline,
+        promised=known.promised,
+        found=known.found,
+        dates_lie=_dates_lie(known, headers, is_same),
+        dates=known.dates if is_same else merged(known.dates or (), (), None) or None,
+        data_since=known.data_since if is_same else None,
     )
 
 
@@ -658,24 +658,24 @@ def with_tables(result: CheckResult, shape: Shape, dates: Sequence[DateColumn]) 
     """
     names = [name for table in shape for name in table.columns or ()]
     is_whole = bool(shape) and all(table.columns is not None for table in shape)
-    found = merged(result.memory.dates or (), dates, names if is_whole else None)
-    before, period = result.resource.memory, newest_period(found)
+    found = merged(result.known.dates or (), dates, names if is_whole else None)
+    before, period = result.resource.known, newest_period(found)
     is_same = period is not None and period == newest_period(before.dates or ())
     since = before.data_since if is_same else result.attempt.at
     since = None if period is None else since
-    memory = replace(result.memory, dates=found or None, data_since=since)
-    return result._replace(shape=shape, memory=memory)
+    known = replace(result.known, dates=found or None, data_since=since)
+    return result._replace(shape=shape, known=known)
 
 
-def _dates_lie(memory: KnownContent, headers: AnswerHeaders, is_same: bool | None) -> bool | None:
+def _dates_lie(known: KnownContent, headers: AnswerHeaders, is_same: bool | None) -> bool | None:
     """Return what is known of a server's dates once it is certain whether the file is the same."""
-    if memory.dates_lie or is_same is None:
-        return memory.dates_lie
-    moved = headers.last_modified_text not in (None, memory.last_modified)
+    if known.dates_lie or is_same is None:
+        return known.dates_lie
+    moved = headers.last_modified_text not in (None, known.last_modified)
     if is_same:
         # An outdated hash is that of the file before its date moved.
-        return True if memory.outdated or (moved and memory.last_modified) else memory.dates_lie
-    return False if moved and not memory.outdated else memory.dates_lie
+        return True if known.outdated or (moved and known.last_modified) else known.dates_lie
+    return False if moved and not known.outdated else known.dates_lie
 
 
 def _detector(hash_: str) -> str:

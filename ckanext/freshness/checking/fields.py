@@ -53,7 +53,7 @@ def found(result: CheckResult) -> dict[str, Any]:
         "last_modified": utc(max(dates)).isoformat(timespec="seconds") if dates else None,
         "size": result.size,
         "mimetype": None if result.mimetype in _SAYS_NOTHING else result.mimetype,
-        "hash": None if result.memory.outdated else result.memory.hash,
+        "hash": None if result.known.outdated else result.known.hash,
     }
     return {name: value for name, value in values.items() if value is not None}
 

@@ -229,8 +229,8 @@ class HdxCheck:
         )
         if self._requests.is_conditional:
             is_empty = received.body is not None and not received.body.size
-            memory = self._resources[0].memory
-            if decisions.distrusts(memory, incoming.headers, is_empty=is_empty):
+            known = self._resources[0].known
+            if decisions.distrusts(known, incoming.headers, is_empty=is_empty):
                 # One more request is enough for both.
                 self._requests.ask_otherwise(answer.status, is_page=False, is_wall=False)
                 return self._ask_again()
@@ -289,7 +289,7 @@ class HdxCheck:
         has_file = OUTCOMES[result.outcome].tells
         if result.outcome is Outcome.PAGE:
             # Perhaps it stands in place of a file for a while.
-            has_file = result.memory.hash is None
+            has_file = result.known.hash is None
         if tables is not None:
             result = decisions.with_tables(result, *tables)
         return result._replace(staged=hasher.take_staged() if has_file else None)
@@ -309,7 +309,7 @@ class HdxCheck:
                 step = without_second(resource, self._steps[number], self._first)
             else:
                 modified = self._steps[number].modified if self._steps else None
-                step = decisions.after_failure(resource.memory, error.reason, headers, modified)
+                step = decisions.after_failure(resource.known, error.reason, headers, modified)
             answered = headers if step.modified is not None and self._first is None else None
             attempt = attempt_without_answer(self._link, step, error, answered, at)
             sink(concluded(self._link, resource, step, attempt, self._first))
@@ -324,5 +324,5 @@ def _text_with_shape(resources: Iterable[ResourceToCheck], *, is_second: bool) -
 
 def _lacks_shape(resource: ResourceToCheck) -> bool:
     """Decide whether the shape of the content at a URL is unknown, or perhaps that of earlier content."""
-    memory = resource.memory
-    return not resource.has_shape or memory.outdated or memory.waits_since is not None
+    known = resource.known
+    return not resource.has_shape or known.outdated or known.waits_since is not None

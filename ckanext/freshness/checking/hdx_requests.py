@@ -164,4 +164,4 @@ def _accepts(resource: ResourceToCheck) -> tuple[str | None, str | None]:
 
 def conditions_of(resource: ResourceToCheck) -> tuple[str | None, str | None]:
     """Return the conditions of the first request, see :func:`.decisions.conditions`."""
-    return decisions.conditions(resource.memory, hash_anyway=resource.hash_anyway)
+    return decisions.conditions(resource.known, hash_anyway=resource.hash_anyway)

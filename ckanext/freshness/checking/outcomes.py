@@ -92,7 +92,7 @@ class Received(NamedTuple):
             promise_of(resource),
             self.body.first,
             self.body.size,
-            last=resource.memory.outline,
+            last=resource.known.outline,
             sent_as=self._sent_as,
         )
 
@@ -188,11 +188,11 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
     is_error = mismatch is not None and mismatch.is_error
     is_uncertain = mismatch is not None and mismatch.is_uncertain
     if not is_file and (refusal := _refusal(resource, received)):
-        return Judged(decisions.failed(resource.memory), refusal, NOT_PUBLIC)
+        return Judged(decisions.failed(resource.known), refusal, NOT_PUBLIC)
     if mismatch is not None and is_uncertain and _is_accepted(resource, mismatch, received):
-        if not _is_known(resource.memory, received):
+        if not _is_known(resource.known, received):
             # What was known is not compared with it: if it is an error text after all, it is no change.
-            resource = resource._replace(memory=replace(resource.memory, outdated=True))
+            resource = resource._replace(known=replace(resource.known, outdated=True))
         mismatch, is_uncertain = None, False
     page = received.page_kind(resource, mismatch)
     if not is_file and page is not PageKind.WALL:
@@ -200,7 +200,7 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
     assert body is not None
     is_landing_page = resource.may_be_landing_page and mismatch is not None and mismatch.is_page
     step = decisions.after_body(
-        resource.memory,
+        resource.known,
         received.headers,
         step,
         fits=not is_error,
@@ -214,7 +214,7 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
     if is_landing_page:
         return Judged(step, str(mismatch), "landing page")
     if _ends_in_time(resource, mismatch, page):
-        step = decisions.waits(resource.memory, received.at)
+        step = decisions.waits(resource.known, received.at)
         if step.outcome is Outcome.ERROR:
             return Judged(step, f"{mismatch} for {decisions.PATIENCE.days} days", "format")
     if page is not PageKind.OTHER:
@@ -228,15 +228,15 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
 
 def _is_accepted(resource: ResourceToCheck, mismatch: FormatMismatch, received: Received) -> bool:
     """Decide whether a doubtful text is the file: it was the file before, or has come for so long."""
-    if _is_known(resource.memory, received):
+    if _is_known(resource.known, received):
         return True
-    has_waited = decisions.has_waited(resource.memory, received.at)
+    has_waited = decisions.has_waited(resource.known, received.at)
     return has_waited and mismatch.in_time is Meaning.WORKS
 
 
-def _is_known(memory: KnownContent, received: Received) -> bool:
+def _is_known(known: KnownContent, received: Received) -> bool:
     hashed = received.hashed
-    return hashed is not None and hashed.digest.content in (memory.hash, *memory.earlier)
+    return hashed is not None and hashed.digest.content in (known.hash, *known.earlier)
 
 
 def _ends_in_time(
@@ -250,14 +250,14 @@ def _ends_in_time(
             and mismatch.in_time is not Meaning.CANNOT_TELL
         )
     # A file that was here is perhaps lost: many such pages have a search.
-    return page is PageKind.MAY_LEAD_ON and resource.memory.hash is not None
+    return page is PageKind.MAY_LEAD_ON and resource.known.hash is not None
 
 
 def _refusal(resource: ResourceToCheck, received: Received) -> str | None:
     """Return why nobody gets the file, if an object store says so."""
     if received.body is None or not may_be_of_store(received.answer):
         return None
-    worked = resource.memory.hash is not None
+    worked = resource.known.hash is not None
     code = refusal_of_store(received.body.first, worked=worked)
     return code and f"answered {status_in_words(received.headers.status)}: {code} in its store"
 
@@ -281,7 +281,7 @@ def after_second(
     if hashed is None or words is not None:
         return Judged(without_second(resource, step, first), words)
     step = decisions.after_confirmation(
-        resource.memory, received.headers, first.digest, hashed.digest, step.modified
+        resource.known, received.headers, first.digest, hashed.digest, step.modified
     )
     if step.outcome is Outcome.UNCONFIRMED:
         return Judged(step, "could be opened at only one of two downloads", UNOPENED)
@@ -294,7 +294,7 @@ def without_second(resource: ResourceToCheck, step: Decision, first: FirstDownlo
     :param step: the decision about the first one
     """
     return decisions.without_confirmation(
-        resource.memory, first.headers, first.digest, step.modified
+        resource.known, first.headers, first.digest, step.modified
     )
 
 
@@ -302,20 +302,20 @@ def _with_kind(
     step: Decision, body: HashedBody | FirstBytes, mismatch: FormatMismatch | None
 ) -> Decision:
     """Return a decision about a usable file that also stores the kind of the file."""
-    last = step.memory.outline
+    last = step.known.outline
     is_other = isinstance(body, HashedBody) and step.outcome is not Outcome.SAME_HASH
     if step.outcome is not Outcome.PAGE and (last is None or is_other):
         last = outline(body.first, body.size)
     elif last is None:
         # By its names, the error text of a lost service is known.
         last = outline(body.first, 0)
-    memory = replace(
-        step.memory,
+    known = replace(
+        step.known,
         outline=last,
         promised=None if mismatch is None else mismatch.promised,
         found=None if mismatch is None else mismatch.found.value,
     )
-    return step._replace(memory=memory)
+    return step._replace(known=known)
 
 
 def promise_of(resource: ResourceToCheck) -> PromisedFormat:
@@ -342,7 +342,7 @@ def result_of(
     is_useful = OUTCOMES[outcome].is_useful and not (step.changed and certain is None)
     hides_changes = None
     if certain is not None and outcome is Outcome.CHANGED:
-        hides_changes = decisions.hides_changes(resource.memory, headers, certain.digest)
+        hides_changes = decisions.hides_changes(resource.known, headers, certain.digest)
     is_move = answer.moved_to == display_url(answer.moved_to or "") and not received.is_led_to
     attempt = Attempt(
         at=received.at,
@@ -401,14 +401,14 @@ def concluded(
     first: FirstDownload | None,
 ) -> CheckResult:
     """Return the result of a check by its last decision, as far as that knows it."""
-    memory = step.memory
-    if memory.waits_since is not None and OUTCOMES[attempt.outcome].found:
-        memory = replace(memory, waits_since=None)
+    known = step.known
+    if known.waits_since is not None and OUTCOMES[attempt.outcome].found:
+        known = replace(known, waits_since=None)
     return CheckResult(
         resource,
         link.host,
         attempt.outcome,
-        memory,
+        known,
         attempt,
         modified=step.modified,
         changed_at=first.at if step.changed and first is not None else None,

@@ -74,7 +74,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "resource_id": resource.resource_id,
         "url": resource.url,
         **_TRAIT_COLUMNS[result.outcome],
-        "known": result.memory,
+        "known": result.known,
         "checked": attempt.reason not in _NOT_ASKED,
         "failed": result.counts_as_failure,
         "changes": data_changes.evidence_of(result) is not None or None,

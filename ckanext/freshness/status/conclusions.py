@@ -56,7 +56,7 @@ def write(
         if pieces := _evidence(result):
             found[package_id] += pieces
             concerned.add(package_id)
-        if row.doubt_changed or result.memory.dates != result.resource.memory.dates:
+        if row.doubt_changed or result.known.dates != result.resource.known.dates:
             concerned.add(package_id)
         elif traits.undetermined is not None:
             undetermined.add(package_id)
@@ -88,7 +88,7 @@ def _shows_lies(result: CheckResult) -> bool:
 
     If the file has moved, those that counted are of the server before.
     """
-    is_first = result.memory.dates_lie and not result.resource.memory.dates_lie
+    is_first = result.known.dates_lie and not result.resource.known.dates_lie
     return bool(is_first) and result.outcome is not Outcome.REPEAT_HASH
 
 

@@ -44,8 +44,8 @@ URL = "http://files.example.org/a.csv"
 HASH = "sha256:" + "a" * 64
 
 
-def visit(url: str = URL, memory: KnownContent | None = None, **more: Any) -> ResourceToCheck:
-    return ResourceToCheck("r", "p", url, memory or KnownContent(), **more)
+def visit(url: str = URL, known: KnownContent | None = None, **more: Any) -> ResourceToCheck:
+    return ResourceToCheck("r", "p", url, known or KnownContent(), **more)
 
 
 def finding(
@@ -54,5 +54,5 @@ def finding(
     **more: Any,
 ) -> CheckResult:
     attempt = Attempt(at, outcome, 200, more.pop("reason", None))
-    memory = more.pop("memory", KnownContent('"e"', "Sat, 21 Nov 2026 01:00:00 GMT", HASH))
-    return CheckResult(visit(), "files.example.org", outcome, memory, attempt)._replace(**more)
+    known = more.pop("known", KnownContent('"e"', "Sat, 21 Nov 2026 01:00:00 GMT", HASH))
+    return CheckResult(visit(), "files.example.org", outcome, known, attempt)._replace(**more)

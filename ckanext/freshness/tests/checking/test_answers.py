@@ -67,7 +67,7 @@ def _resource(number: int, case: Case, port: int, before: list[CheckResult]) -> 
         f"{number}",
         "package",
         f"{case.link}host-{number}.example:{port}/{number}",
-        before[-1].memory if before else KnownContent(),
+        before[-1].known if before else KnownContent(),
         last_change=max(dates, default=None),
         format=case.format,
         may_be_landing_page=case.may_be_landing_page,
@@ -99,4 +99,4 @@ def test_three_nights(nights: list[list[CheckResult]], number: int) -> None:
 def test_what_fails_keeps_what_is_known(nights: list[list[CheckResult]]) -> None:
     for before, after in itertools.chain.from_iterable(map(itertools.pairwise, nights)):
         if after.outcome in (Outcome.ERROR, Outcome.CANNOT_TELL):
-            assert replace(after.memory, waits_since=before.memory.waits_since) == before.memory
+            assert replace(after.known, waits_since=before.known.waits_since) == before.known

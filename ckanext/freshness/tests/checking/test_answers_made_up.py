@@ -224,10 +224,10 @@ def _night(server: Server, memories: list[KnownContent], is_encrypted: bool) -> 
             f"{number}",
             "package",
             f"{scheme}://host-{number}.files.example:{port}/{number}",
-            memory,
+            known,
             format="CSV",
         )
-        for number, memory in enumerate(memories)
+        for number, known in enumerate(memories)
     ]
     found = run_check(
         resources,
@@ -252,7 +252,7 @@ def nights(
     with connections() as connected:
         for _ in range(3):
             results.append(_night(server, memories, is_encrypted))
-            memories = [result.memory for result in results[-1]]
+            memories = [result.known for result in results[-1]]
     assert connected <= {ADDRESS}
     return results
 

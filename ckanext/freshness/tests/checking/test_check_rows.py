@@ -277,7 +277,7 @@ def test_a_date_of_its_own_is_told_once() -> None:
 def test_since_when_a_link_waits_for_its_file_is_told() -> None:
     one_resource()
     assert [row.waits_since for row in rows()] == [None]
-    write(finding(Outcome.CANNOT_TELL, memory=KnownContent(waits_since=NOW)))
+    write(finding(Outcome.CANNOT_TELL, known=KnownContent(waits_since=NOW)))
     assert [(row.waits_since, row.unconfirmed) for row in rows()] == [(utc(NOW), False)]
 
 
@@ -311,10 +311,10 @@ def test_a_check_starts_from_what_was_remembered() -> None:
     resource(format="CSV", mimetype="text/csv")
     check_rows.sync(NOW, TYPES)
     judged(frequency=7)
-    memory = KnownContent('W/"é"', "yesterday", HASH, "cafe", ("sha256:b", "sha256:c"), True)
-    write(finding(memory=memory))
+    known = KnownContent('W/"é"', "yesterday", HASH, "cafe", ("sha256:b", "sha256:c"), True)
+    write(finding(known=known))
     assert start() == ResourceToCheck(
-        *("r", "p", URL, memory, None, NOW - 7 * DAY, False, "CSV", "text/csv"),
+        *("r", "p", URL, known, None, NOW - 7 * DAY, False, "CSV", "text/csv"),
     )
 
 

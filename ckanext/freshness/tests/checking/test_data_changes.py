@@ -35,5 +35,5 @@ TABLE = [
 def test_results_that_show_a_change(
     outcome: Outcome, before: KnownContent, modified: datetime | None, expected: Evidence | None
 ) -> None:
-    result = finding(outcome, resource=visit(memory=before), memory=KNOWN, modified=modified)
+    result = finding(outcome, resource=visit(known=before), known=KNOWN, modified=modified)
     assert data_changes.evidence_of(result) is expected

@@ -36,7 +36,7 @@ BEFORE = KnownContent(None, "Mon", "sha256:a")
 
 
 @pytest.mark.parametrize(
-    ("memory", "etag", "modified", "digest", "hides"),
+    ("known", "etag", "modified", "digest", "hides"),
     [
         (BEFORE, None, "Mon", "sha256:b", True),
         (BEFORE, None, "Tue", "sha256:b", False),
@@ -49,11 +49,11 @@ BEFORE = KnownContent(None, "Mon", "sha256:a")
     ],
 )
 def test_hidden_changes(
-    memory: KnownContent, etag: str | None, modified: str | None, digest: str, hides: bool | None
+    known: KnownContent, etag: str | None, modified: str | None, digest: str, hides: bool | None
 ) -> None:
     assert (
         hides_changes(
-            memory, AnswerHeaders(200, etag, modified), Digest(digest, digest.partition(":")[2])
+            known, AnswerHeaders(200, etag, modified), Digest(digest, digest.partition(":")[2])
         )
         is hides
     )

@@ -55,7 +55,7 @@ def digest_of(hash_: str, raw: str | None = None, kind: str | None = None) -> Di
 
 
 def first_step(
-    memory: KnownContent,
+    known: KnownContent,
     headers: AnswerHeaders,
     *,
     last_change: datetime | None = KNOWN,
@@ -66,7 +66,7 @@ def first_step(
         "r",
         "p",
         "http://a.example/",
-        memory,
+        known,
         last_change=last_change,
         fresh_after=NOW - 30 * DAY,
         hash_anyway=anyway,
@@ -79,7 +79,7 @@ def first_step(
 
 
 @pytest.mark.parametrize(
-    ("memory", "anyway", "asked"),
+    ("known", "anyway", "asked"),
     [
         (SEEN, False, ('"1"', "Mon")),
         (SEEN, True, (None, None)),
@@ -91,9 +91,9 @@ def first_step(
     ],
 )
 def test_conditions(
-    memory: KnownContent, anyway: bool, asked: tuple[str | None, str | None]
+    known: KnownContent, anyway: bool, asked: tuple[str | None, str | None]
 ) -> None:
-    assert conditions(memory, hash_anyway=anyway) == asked
+    assert conditions(known, hash_anyway=anyway) == asked
 
 
 # Headers
@@ -142,7 +142,7 @@ def test_a_date_made_for_an_answer_that_a_cache_kept(
 
 
 @pytest.mark.parametrize(
-    ("modified", "known", "memory", "anyway", "next_", "evidence"),
+    ("modified", "last_change", "known", "anyway", "next_", "evidence"),
     [
         # newer, makes fresh, and there is a hash: the end
         (NOW - DAY, KNOWN, SEEN, False, NextRequest.END, True),
@@ -161,20 +161,22 @@ def test_a_date_made_for_an_answer_that_a_cache_kept(
 )
 def test_last_modified(
     modified: datetime | None,
-    known: datetime | None,
-    memory: KnownContent,
+    last_change: datetime | None,
+    known: KnownContent,
     anyway: bool,
     next_: NextRequest,
     evidence: bool,
 ) -> None:
-    step = first_step(memory, OK._replace(last_modified=modified), last_change=known, anyway=anyway)
+    step = first_step(
+        known, OK._replace(last_modified=modified), last_change=last_change, anyway=anyway
+    )
     assert step.next is next_
     assert step.modified == (modified if evidence else None)
     if next_ is NextRequest.HASH:
-        assert (step.memory, step.outcome) == (memory, None)
+        assert (step.known, step.outcome) == (known, None)
     else:
         assert step.outcome is Outcome.HEADER
-        assert step.memory == KnownContent('"2"', "Tue", A, earlier=(C,), outdated=True)
+        assert step.known == KnownContent('"2"', "Tue", A, earlier=(C,), outdated=True)
 
 
 def test_the_date_of_an_empty_file_ends_no_check() -> None:
@@ -186,7 +188,7 @@ def test_the_date_of_an_empty_file_ends_no_check() -> None:
 
 
 @pytest.mark.parametrize(
-    ("memory", "digest", "outcome", "earlier"),
+    ("known", "digest", "outcome", "earlier"),
     [
         (KnownContent(), A, Outcome.FIRST_HASH, ()),
         (SEEN, A, Outcome.SAME_HASH, (C,)),
@@ -196,11 +198,11 @@ def test_the_date_of_an_empty_file_ends_no_check() -> None:
     ],
 )
 def test_a_hash_that_ends_a_visit(
-    memory: KnownContent, digest: str, outcome: Outcome, earlier: tuple[str, ...]
+    known: KnownContent, digest: str, outcome: Outcome, earlier: tuple[str, ...]
 ) -> None:
     modified = NOW - 35 * DAY
     headers = OK._replace(last_modified_text="Mon")
-    step = after_hash(memory, headers, digest_of(digest), modified)
+    step = after_hash(known, headers, digest_of(digest), modified)
     assert step == Decision(
         NextRequest.END, KnownContent('"2"', "Mon", digest, earlier=earlier), outcome, modified
     )
@@ -217,7 +219,7 @@ def stored(hash_: str, raw: str | None = None, *earlier: str) -> KnownContent:
 
 
 @pytest.mark.parametrize(
-    ("memory", "digest", "outcome"),
+    ("known", "digest", "outcome"),
     [
         # The kind changes: CSV, with a stamp or without, and archives. None: a second download confirms it.
         (stored(A), NEW_ZIP, None),
@@ -259,28 +261,28 @@ def stored(hash_: str, raw: str | None = None, *earlier: str) -> KnownContent:
     ],
 )
 def test_kinds_and_rules_that_change(
-    memory: KnownContent, digest: Digest, outcome: Outcome | None
+    known: KnownContent, digest: Digest, outcome: Outcome | None
 ) -> None:
-    step = after_hash(memory, OK, digest, None)
+    step = after_hash(known, OK, digest, None)
     assert (step.next, step.outcome) == (
         NextRequest.CONFIRM if outcome is None else NextRequest.END,
         outcome,
     )
     if outcome is None:
-        changed = after_confirmation(memory, OK, digest, digest, None)
+        changed = after_confirmation(known, OK, digest, digest, None)
         assert changed.outcome is Outcome.CHANGED
-        assert after_hash(changed.memory, OK, digest, None).outcome is Outcome.SAME_HASH
+        assert after_hash(changed.known, OK, digest, None).outcome is Outcome.SAME_HASH
 
 
 def test_a_file_that_was_opened_is_known_by_its_content() -> None:
     """A night on which the sandbox is too slow costs no knowledge."""
-    memory = stored(ZIP, "rz")
-    assert after_hash(memory, OK, CLOSED, None).memory == replace(
-        memory, etag='"2"', last_modified="Tue", dates_lie=True
+    known = stored(ZIP, "rz")
+    assert after_hash(known, OK, CLOSED, None).known == replace(
+        known, etag='"2"', last_modified="Tue", dates_lie=True
     )
-    closed = after_hash(memory, OK, CLOSED_ANEW, None).memory
+    closed = after_hash(known, OK, CLOSED_ANEW, None).known
     assert conditions(closed, hash_anyway=False) == (None, None)
-    opened = after_hash(stored("unopened:rz"), OK, ZIPPED, None).memory
+    opened = after_hash(stored("unopened:rz"), OK, ZIPPED, None).known
     assert (opened.hash, opened.raw) == (ZIP, "rz")
 
 
@@ -303,12 +305,12 @@ def test_what_confirms_another_kind(
     first: Digest, second: Digest, outcome: Outcome, hash_: str
 ) -> None:
     step = after_confirmation(stored(A), OK, first, second, None)
-    assert (step.outcome, step.memory.hash) == (outcome, hash_)
-    assert step.memory.unconfirmed == (first.content if outcome is Outcome.UNCONFIRMED else None)
+    assert (step.outcome, step.known.hash) == (outcome, hash_)
+    assert step.known.unconfirmed == (first.content if outcome is Outcome.UNCONFIRMED else None)
 
 
 @pytest.mark.parametrize(
-    ("memory", "last_modified", "digest", "lie"),
+    ("known", "last_modified", "digest", "lie"),
     [
         (SEEN, "Tue", A, True),
         (SEEN, "Mon", A, None),
@@ -328,12 +330,12 @@ def test_what_confirms_another_kind(
     ],
 )
 def test_what_a_hash_says_of_the_dates(
-    memory: KnownContent, last_modified: str | None, digest: str, lie: bool | None
+    known: KnownContent, last_modified: str | None, digest: str, lie: bool | None
 ) -> None:
     modified = NOW - DAY
     headers = OK._replace(last_modified_text=last_modified)
-    step = after_hash(memory, headers, digest_of(digest), modified)
-    assert step.memory.dates_lie is lie
+    step = after_hash(known, headers, digest_of(digest), modified)
+    assert step.known.dates_lie is lie
     assert step.modified == (None if lie else modified)
 
 
@@ -350,7 +352,7 @@ def test_the_file_of_the_url_before_is_no_news(
 ) -> None:
     """A file that was copied to another server has the date of the copy there."""
     step = after_hash(KnownContent(earlier=(A, C)), OK, digest_of(digest), modified)
-    assert (step.outcome, step.memory.hash, step.memory.dates_lie) == (outcome, digest, lie)
+    assert (step.outcome, step.known.hash, step.known.dates_lie) == (outcome, digest, lie)
     assert step.modified == (None if digest == A else modified)
 
 
@@ -391,23 +393,23 @@ def test_two_runs_that_read_the_same_confirm_each_other() -> None:
         NextRequest.END, waiting, Outcome.UNCONFIRMED, NOW
     )
     step = without_confirmation(waiting, OK, digest_of(B), NOW)
-    assert step.changed and step.memory == KnownContent(
+    assert step.changed and step.known == KnownContent(
         '"2"', "Tue", B, earlier=(A, C), dates_lie=False
     )
     other = digest_of("sha256:d")
     step = without_confirmation(waiting, OK, other, None)
-    assert (step.outcome, step.memory.unconfirmed) == (Outcome.UNCONFIRMED, "sha256:d")
-    for memory in (
-        after_hash(waiting, OK, digest_of(A), None).memory,
-        after_confirmation(waiting, OK, other, other, None).memory,
-        after_confirmation(waiting, OK, other, digest_of("sha256:e"), None).memory,
+    assert (step.outcome, step.known.unconfirmed) == (Outcome.UNCONFIRMED, "sha256:d")
+    for known in (
+        after_hash(waiting, OK, digest_of(A), None).known,
+        after_confirmation(waiting, OK, other, other, None).known,
+        after_confirmation(waiting, OK, other, digest_of("sha256:e"), None).known,
     ):
-        assert memory.unconfirmed is None
-    assert first_step(waiting, AnswerHeaders(304)).memory == SEEN
+        assert known.unconfirmed is None
+    assert first_step(waiting, AnswerHeaders(304)).known == SEEN
 
 
 @pytest.mark.parametrize(
-    ("second", "outcome", "memory"),
+    ("second", "outcome", "known"),
     [
         (B, Outcome.CHANGED, KnownContent('"3"', "Wed", B, earlier=(A, C), dates_lie=False)),
         (A, Outcome.SAME_HASH, SEEN),
@@ -415,10 +417,10 @@ def test_two_runs_that_read_the_same_confirm_each_other() -> None:
         (C, Outcome.API, SEEN),
     ],
 )
-def test_confirmation(second: str, outcome: Outcome, memory: KnownContent) -> None:
+def test_confirmation(second: str, outcome: Outcome, known: KnownContent) -> None:
     headers = AnswerHeaders(200, '"3"', "Wed", None, NOW)
     step = after_confirmation(SEEN, headers, digest_of(B), digest_of(second), None)
-    assert step == Decision(NextRequest.END, memory, outcome)
+    assert step == Decision(NextRequest.END, known, outcome)
     assert step.changed is (outcome is Outcome.CHANGED)
 
 
@@ -469,8 +471,8 @@ FAILURES = dict.fromkeys(NOT_THEIRS, CANNOT_TELL) | {
 @pytest.mark.parametrize("reason", FailureReason)
 def test_the_date_of_a_file_that_cannot_be_read_counts(reason: FailureReason) -> None:
     is_unread = reason in (FailureReason.TOO_LARGE, FailureReason.UNFINISHED)
-    memory = replace(SEEN, etag='"2"', last_modified="Tue", outdated=True)
-    newer = Decision(NextRequest.END, memory, Outcome.HEADER, NOW)
+    known = replace(SEEN, etag='"2"', last_modified="Tue", outdated=True)
+    newer = Decision(NextRequest.END, known, Outcome.HEADER, NOW)
     otherwise = FAILURES.get(reason, FAILED)
     assert after_failure(SEEN, reason, OK, modified=NOW) == (newer if is_unread else otherwise)
     assert after_failure(SEEN, reason, OK) == otherwise
@@ -486,23 +488,23 @@ def test_the_date_of_a_file_that_cannot_be_read_counts(reason: FailureReason) ->
 
 
 def visit(
-    memory: KnownContent, contents: str, *, second: str | None = "", etag: str | None
+    known: KnownContent, contents: str, *, second: str | None = "", etag: str | None
 ) -> Decision:
     """Check a server that sends these contents, with or without an ETag."""
-    asked, _ = conditions(memory, hash_anyway=False)
+    asked, _ = conditions(known, hash_anyway=False)
     if asked is not None and asked == etag:
-        return first_step(memory, AnswerHeaders(304))
+        return first_step(known, AnswerHeaders(304))
     headers = AnswerHeaders(200, etag)
-    step = first_step(memory, headers)
+    step = first_step(known, headers)
     assert step.next is NextRequest.HASH
     first = digest_of(f"sha256:{contents}")
-    step = after_hash(memory, headers, first, step.modified)
+    step = after_hash(known, headers, first, step.modified)
     if step.next is NextRequest.CONFIRM:
         modified = step.modified
         if second is None:
-            return without_confirmation(memory, headers, first, modified)
+            return without_confirmation(known, headers, first, modified)
         other = digest_of(f"sha256:{second or contents}")
-        step = after_confirmation(memory, headers, first, other, modified)
+        step = after_confirmation(known, headers, first, other, modified)
     return step
 
 
@@ -514,16 +516,16 @@ def test_no_change_is_lost_and_none_invented(
     runs: list[tuple[str, bool, bool]], validators: bool
 ) -> None:
     """Whatever fails in between, new contents count as a change exactly once."""
-    memory = KnownContent()
+    known = KnownContent()
     told: list[str] = []
     seen: list[str] = []
     for contents, confirmed, answers in runs:
         if not answers:
-            assert first_step(memory, AnswerHeaders(500)).memory == memory
+            assert first_step(known, AnswerHeaders(500)).known == known
             continue
         etag = f'"{contents}"' if validators else None
-        step = visit(memory, contents, second="" if confirmed else None, etag=etag)
-        memory = step.memory
+        step = visit(known, contents, second="" if confirmed else None, etag=etag)
+        known = step.known
         if step.outcome is not Outcome.UNCONFIRMED and contents not in seen:
             if seen:
                 told.append(contents)
@@ -531,5 +533,5 @@ def test_no_change_is_lost_and_none_invented(
             seen.append(contents)
         else:
             assert not step.changed
-    assert len(memory.earlier) <= EARLIER_HASHES
+    assert len(known.earlier) <= EARLIER_HASHES
     assert told == seen[1:]

@@ -12,7 +12,7 @@ from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.tests.checking.rows import finding
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
-FINDING = finding(Outcome.SAME_HASH, memory=KnownContent())
+FINDING = finding(Outcome.SAME_HASH, known=KnownContent())
 OLD, NEW = "2026-01-01T00:00:00", "2026-02-01T00:00:00"
 ALL = fields.FIELDS
 
@@ -29,8 +29,8 @@ ALL = fields.FIELDS
         ({"size": 0}, {"size": 0}),
         ({"mimetype": "text/csv"}, {"mimetype": "text/csv"}),
         ({"mimetype": "application/octet-stream"}, {}),
-        ({"memory": KnownContent(hash="sha256:a")}, {"hash": "sha256:a"}),
-        ({"memory": KnownContent(hash="sha256:a", outdated=True)}, {}),
+        ({"known": KnownContent(hash="sha256:a")}, {"hash": "sha256:a"}),
+        ({"known": KnownContent(hash="sha256:a", outdated=True)}, {}),
         ({"outcome": Outcome.PAGE, "size": 5, "mimetype": "text/html"}, {}),
     ],
 )

@@ -86,14 +86,14 @@ def run_check(
     return found
 
 
-def visit(url: str, memory: KnownContent | None = None, **more: Any) -> ResourceToCheck:
+def visit(url: str, known: KnownContent | None = None, **more: Any) -> ResourceToCheck:
     return ResourceToCheck(
-        more.pop("resource_id", url), "package", url, memory or KnownContent(), **more
+        more.pop("resource_id", url), "package", url, known or KnownContent(), **more
     )
 
 
-def one(server: FileServer, memory: KnownContent | None = None, **more: Any) -> CheckResult:
-    (finding,) = run_check([visit(f"{server.url}/file.csv", memory, **more)])
+def one(server: FileServer, known: KnownContent | None = None, **more: Any) -> CheckResult:
+    (finding,) = run_check([visit(f"{server.url}/file.csv", known, **more)])
     return finding
 
 
@@ -111,7 +111,7 @@ def seen(session_server: FileServer) -> KnownContent:
     """What is stored of the server's file."""
     (finding,) = run_check([visit(f"{session_server.url}/file.csv")])
     session_server.reset()
-    return finding.memory
+    return finding.known
 
 
 # What each answer is found to be
@@ -120,8 +120,8 @@ def seen(session_server: FileServer) -> KnownContent:
 def test_a_first_visit(server: FileServer) -> None:
     finding = one(server)
     assert finding.outcome is Outcome.FIRST_HASH
-    assert finding.memory.hash is not None and finding.memory.hash.startswith("sha256:")
-    assert (finding.memory.etag, finding.memory.last_modified) == (ETAG, MODIFIED)
+    assert finding.known.hash is not None and finding.known.hash.startswith("sha256:")
+    assert (finding.known.etag, finding.known.last_modified) == (ETAG, MODIFIED)
     assert (finding.host, finding.size, finding.mimetype) == ("127.0.0.1", len(BODY), "text/csv")
     assert finding.hashed
     assert finding.modified == MODIFIED_AT
@@ -135,7 +135,7 @@ def test_a_change_is_downloaded_twice(server: FileServer, seen: KnownContent) ->
     finding = one(server, seen)
     assert finding.outcome is Outcome.CHANGED
     assert finding.changed_at == NOW
-    assert finding.memory.etag == '"v2"' and finding.memory.earlier == (seen.hash,)
+    assert finding.known.etag == '"v2"' and finding.known.earlier == (seen.hash,)
     first, second = server.requests
     assert "If-None-Match" in first.headers
     assert not {"If-None-Match", "If-Modified-Since"} & set(second.headers)
@@ -160,7 +160,7 @@ def test_a_newer_date_of_an_error_text_is_none(server: FileServer, seen: KnownCo
     server.files["/file.csv"] = csv(b"ORA-12541: TNS:no listener\n\nmore, here\n", '"v2"', LATER)
     known = {"format": "CSV", "last_change": MODIFIED_AT, "fresh_after": NOW - timedelta(days=30)}
     found = one(server, seen, **known)
-    assert (found.outcome, found.modified, found.memory) == (Outcome.ERROR, None, seen)
+    assert (found.outcome, found.modified, found.known) == (Outcome.ERROR, None, seen)
     # Without a good file before it, nobody can tell.
     found = one(server, replace(seen, outline=None), **known)
     assert (found.outcome, found.modified) == (Outcome.CANNOT_TELL, None)
@@ -173,18 +173,18 @@ def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> No
     first = one(server, format="XLS")
     told = ("XLS", "an Office file (XLSX, DOCX, PPTX)")
     assert (first.outcome, first.counts_as_failure) == (Outcome.FIRST_HASH, False)
-    assert (first.memory.promised, first.memory.found) == told
+    assert (first.known.promised, first.known.found) == told
 
     server.files["/file.csv"] = Answer(304)
-    same = one(server, first.memory, format="XLS")
-    assert (same.outcome, same.memory) == (Outcome.NOT_MODIFIED, first.memory)
+    same = one(server, first.known, format="XLS")
+    assert (same.outcome, same.known) == (Outcome.NOT_MODIFIED, first.known)
 
     server.files["/file.csv"] = Answer(200, book, {"ETag": '"v2"', "Last-Modified": LATER})
-    by_date = one(server, first.memory, format="XLS", fresh_after=NOW - timedelta(days=30))
-    assert (by_date.outcome, by_date.memory.found) == (Outcome.HEADER, told[1])
+    by_date = one(server, first.known, format="XLS", fresh_after=NOW - timedelta(days=30))
+    assert (by_date.outcome, by_date.known.found) == (Outcome.HEADER, told[1])
 
-    mended = one(server, first.memory, format="XLSX")
-    assert (mended.outcome, mended.memory.found) == (Outcome.SAME_HASH, None)
+    mended = one(server, first.known, format="XLSX")
+    assert (mended.outcome, mended.known.found) == (Outcome.SAME_HASH, None)
 
 
 def test_a_file_that_opens_at_one_of_two_downloads(server: FileServer, seen: KnownContent) -> None:
@@ -290,7 +290,7 @@ def test_a_url_of_several_resources_is_asked_once(server: FileServer, seen: Know
         "changed": KnownContent(hash=seen.hash),
         "repeat": KnownContent(hash="sha256:x", earlier=(seen.hash or "",)),
     }
-    visits = [visit(url, memory, resource_id=name) for name, memory in memories.items()]
+    visits = [visit(url, known, resource_id=name) for name, known in memories.items()]
     found = {finding.resource.resource_id: finding for finding in run_check(visits)}
     assert {name: finding.outcome for name, finding in found.items()} == {
         "first": Outcome.FIRST_HASH,
@@ -298,7 +298,7 @@ def test_a_url_of_several_resources_is_asked_once(server: FileServer, seen: Know
         "repeat": Outcome.CHANGED,
     }
     assert len(server.requests) == 2
-    assert {finding.memory.hash for finding in found.values()} == {found["first"].memory.hash}
+    assert {finding.known.hash for finding in found.values()} == {found["first"].known.hash}
 
 
 def test_who_asks_otherwise_asks_alone(server: FileServer, seen: KnownContent) -> None:
@@ -370,7 +370,7 @@ def known(body: bytes, **more: Any) -> KnownContent:
     return KnownContent(hash=f"sha256:{hashlib.sha256(body).hexdigest()}", **more)
 
 
-KNOWN_SHAPE = {"memory": known(OLD), "has_shape": True}
+KNOWN_SHAPE = {"known": known(OLD), "has_shape": True}
 SHAPES: list[tuple[dict[str, Any], list[bytes], Outcome, Any]] = [
     ({}, [OLD], Outcome.FIRST_HASH, OLD_SHAPE),
     ({}, [OLD * 10_000], Outcome.FIRST_HASH, [TableShape(None, 39_999, ["id", "name"])]),
@@ -382,20 +382,20 @@ SHAPES: list[tuple[dict[str, Any], list[bytes], Outcome, Any]] = [
         Outcome.FIRST_HASH,
         [TableShape("Data", 1, ["id"])],
     ),
-    ({"memory": known(OLD)}, [OLD], Outcome.SAME_HASH, OLD_SHAPE),
+    ({"known": known(OLD)}, [OLD], Outcome.SAME_HASH, OLD_SHAPE),
     (KNOWN_SHAPE, [OLD], Outcome.SAME_HASH, None),
     (KNOWN_SHAPE, [NEW, NEW], Outcome.CHANGED, NEW_SHAPE),
     (KNOWN_SHAPE, [NEW, OLD], Outcome.SAME_HASH, None),
     (KNOWN_SHAPE, [NEW, b"x,y\nz,z\n"], Outcome.API, None),
     (
-        {"memory": known(OLD, outdated=True), "has_shape": True},
+        {"known": known(OLD, outdated=True), "has_shape": True},
         [NEW],
         Outcome.FIRST_HASH,
         NEW_SHAPE,
     ),
     # The next check reads it, as it is forgotten then.
     (
-        {"memory": known(NEW, earlier=("sha256:0", known(OLD).hash)), "has_shape": True},
+        {"known": known(NEW, earlier=("sha256:0", known(OLD).hash)), "has_shape": True},
         [OLD],
         Outcome.REPEAT_HASH,
         None,

@@ -118,16 +118,16 @@ def on_each(nights: list[tuple[float, bytes]], format_: str = "CSV") -> list[Che
         await writer.drain()
 
     with RawServer(speak) as server:
-        memory = KnownContent()
+        known = KnownContent()
         for days, said in nights:  # noqa: B007 (the server says it)
             now = FIRST + timedelta(days=days)
             (result,) = run_check(
-                [visit(f"{server.url}/a.csv", memory, format=format_)],
+                [visit(f"{server.url}/a.csv", known, format=format_)],
                 now=lambda now=now: now,  # type: ignore[misc]
                 attempts=1,
             )
             # As the database keeps it.
-            memory = read(KnownContent, json.loads(as_json(result.memory)))
+            known = read(KnownContent, json.loads(as_json(result.known)))
             results.append(result)
     return results
 

@@ -102,11 +102,11 @@ def test_where_a_file_has_moved_is_known_from_the_last_success() -> None:
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(memory=values(KnownContent))
-def test_all_that_is_known_of_a_file_is_read_back(a_resource: None, memory: KnownContent) -> None:
-    assert write(finding(memory=memory))
-    assert start().memory == memory
-    parts = {"hash": memory.hash, "promised": memory.promised, "found": memory.found}
+@given(known=values(KnownContent))
+def test_all_that_is_known_of_a_file_is_read_back(a_resource: None, content: KnownContent) -> None:
+    assert write(finding(known=content))
+    assert start().known == content
+    parts = {"hash": content.hash, "promised": content.promised, "found": content.found}
     assert known("hash, promised, found") == parts
 
 
@@ -151,9 +151,9 @@ def test_the_last_five_attempts_are_kept() -> None:
 def test_whatever_a_server_sends_can_be_kept(sent: str, kept: str) -> None:
     one_resource()
     attempt = Attempt(NOW, Outcome.SAME_HASH, 200, None, sent, 0, 0.0, sent, sent, sent)
-    write(finding(memory=KnownContent(sent, sent, HASH), attempt=attempt))
-    memory = start().memory
-    assert (memory.etag, memory.last_modified) == (kept, kept)
+    write(finding(known=KnownContent(sent, sent, HASH), attempt=attempt))
+    content = start().known
+    assert (content.etag, content.last_modified) == (kept, kept)
     assert known("attempts")["attempts"][0]["words"] == kept
 
 

@@ -41,7 +41,7 @@ def test_a_host_that_hangs_is_put_off(server: FileServer) -> None:
     assert 4 < len(failed) < 20
     assert {one.attempt.reason for one in failed} == {"read timeout"}
     put_off = [one for one in silent if one not in failed]
-    assert all(one.put_off and one.memory == one.resource.memory for one in put_off)
+    assert all(one.put_off and one.known == one.resource.known for one in put_off)
     assert {one.attempt.reason for one in put_off} == {"host gave no answer"}
     assert sum(request.host.startswith(SILENT) for request in server.requests) < 30
 

@@ -151,7 +151,7 @@ def test_dates_that_lie_are_withdrawn(act: Act) -> None:
     conclusions.write(findings_of(dataset, LATE, *first, modified=LATE), "run", LATE, LATE)
     # The file of the other link has moved: the dates that counted are of another server.
     lies = findings_of(dataset, LATE, Outcome.SAME_HASH, Outcome.REPEAT_HASH)
-    lies = [one._replace(memory=KnownContent(hash="sha256:a", dates_lie=True)) for one in lies]
+    lies = [one._replace(known=KnownContent(hash="sha256:a", dates_lie=True)) for one in lies]
     conclusions.write(lies, "run", LATE, LATE)
     with freeze_time(LATE):
         pieces = act("freshness_show", id=dataset["id"])["pieces"]
@@ -191,7 +191,7 @@ def test_another_url_is_news_once_a_file_was_found_there(
     check_rows.sync(later, settings.aging().dataset_types)
     failed = outcome is Outcome.ERROR
     (result,) = findings_of(dataset, later, outcome, counts_as_failure=failed)
-    result = result._replace(memory=replace(result.memory, found=found))
+    result = result._replace(known=replace(result.known, found=found))
     conclusions.write([result], "run", later, later)
     with freeze_time(later):
         shown = act("freshness_show", id=dataset["id"])
