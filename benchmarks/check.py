@@ -223,8 +223,8 @@ class Floor:
                 return
             self._validators[url] = response.headers.get("ETag", "")
             digest = hashlib.sha256()
-            async for piece in response.content.iter_any():
-                digest.update(piece)
+            async for chunk in response.content.iter_any():
+                digest.update(chunk)
             self._hashes[url] = digest.hexdigest()
 
 

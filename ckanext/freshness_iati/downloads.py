@@ -30,7 +30,7 @@ from ckanext.freshness.copies.store import (
 from ckanext.freshness.dates import aware, exact_text
 
 Write = Callable[[bytes], object]
-"""Writes the next piece of a file."""
+"""Writes the next chunk of a file."""
 
 MINIMAL, FULL, ORGANISATIONS = "datasets-minimal.json", "datasets-full.json", "reporting-orgs.json"
 """Names of the index files."""
@@ -81,11 +81,11 @@ class GeneratedFile(NamedTuple):
     """A generated file in a bulk ZIP.
 
     :ivar name: whole path in the ZIP
-    :ivar pieces: its bytes; iterate once
+    :ivar chunks: its bytes; iterate once
     """
 
     name: str
-    pieces: Iterable[bytes]
+    chunks: Iterable[bytes]
 
 
 def write_datasets(
@@ -250,8 +250,8 @@ def build(
             for archive, file in zips:
                 for generated in archive.generated:
                     with new_member(file, generated.name) as target:
-                        for piece in generated.pieces:
-                            target.write(piece)
+                        for chunk in generated.chunks:
+                            target.write(chunk)
         if lost:
             raise MembersLost(lost)
         return [
@@ -273,8 +273,8 @@ def _add(store: Store, zips: Sequence[tuple[Archive, ZipFile]], member: ArchiveM
             files.enter_context(new_member(file, f"{archive.folder}/{member.name}", reader.size))
             for archive, file in zips
         ]
-        for piece in reader:
-            digest.update(piece)
+        for chunk in reader:
+            digest.update(chunk)
             for target in targets:
-                target.write(piece)
+                target.write(chunk)
     return digest.hexdigest() == member.sha256

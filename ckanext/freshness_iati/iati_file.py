@@ -159,7 +159,7 @@ def _generated(codec: str) -> tuple[bytes, re.Pattern[bytes]]:
 
 
 class Hashes:
-    """The two SHA-1 hashes of a file, made piece by piece.
+    """The two SHA-1 hashes of a file, made chunk by chunk.
 
     ``hash`` is that of the bytes. ``hash_excluding_generated_timestamp`` is that of the bytes without each
     ``generated-datetime="…"``, by the Bulk Data Service's definition:
@@ -180,7 +180,7 @@ class Hashes:
         self._codec: str | None = None
 
     def write(self, data: bytes) -> None:
-        """Read the next piece."""
+        """Read the next chunk."""
         self.size += len(data)
         self._raw.update(data)
         self._held += data
@@ -236,7 +236,7 @@ class IatiFileSink:
         self._begin()
 
     def write(self, data: bytes) -> None:
-        """Read the next piece.
+        """Read the next chunk.
 
         :raises Enough: the rest of the body cannot change the result
         """

@@ -276,7 +276,7 @@ def _write_zips(
     now: datetime,
 ) -> dict[str, StoredCopy]:
     indices = [
-        GeneratedFile(f"{downloads.BULK_FOLDER}/{name}", body.pieces())
+        GeneratedFile(f"{downloads.BULK_FOLDER}/{name}", body.chunks())
         for name, body in staged.items()
     ]
     others = downloads.legacy_files(contents.legacy, contents.organisations, now)

@@ -43,7 +43,7 @@ from .observations import DateColumn, TableReader, periods_of_json_stat, text_of
 from .undated import is_dated, undated_hash
 
 MIB = 1024 * 1024
-_PIECE = 64 * 1024
+_CHUNK = 64 * 1024
 
 RAW = "sha256"
 """The detector's name of files that are hashed by their bytes."""
@@ -171,17 +171,17 @@ def _gunzip(file: _Readable) -> _Stream:
 
 
 def _members(file: _Readable) -> Iterator[bytes]:
-    data = file.read(_PIECE)
+    data = file.read(_CHUNK)
     while data:
         stream = zlib.decompressobj(wbits=31)
         while not stream.eof:
             if not data:
                 raise EOFError("the end is missing")
-            yield stream.decompress(data, _PIECE)
-            data = stream.unconsumed_tail or (b"" if stream.eof else file.read(_PIECE))
-        data = (stream.unused_data or file.read(_PIECE)).lstrip(b"\0")
-        while not data and (piece := file.read(_PIECE)):
-            data = piece.lstrip(b"\0")
+            yield stream.decompress(data, _CHUNK)
+            data = stream.unconsumed_tail or (b"" if stream.eof else file.read(_CHUNK))
+        data = (stream.unused_data or file.read(_CHUNK)).lstrip(b"\0")
+        while not data and (chunk := file.read(_CHUNK)):
+            data = chunk.lstrip(b"\0")
 
 
 _COMPRESSED: Mapping[bytes, Callable[[Any], Any]] = {
@@ -245,22 +245,22 @@ class _Contents:
             raise Unreadable(f"more than {self._limits.max_depth} containers in one another")
         if _is_zip(first):
             whole = io.BytesIO()
-            for piece in self._pieces(first, file):
-                whole.write(piece)
+            for chunk in self._chunks(first, file):
+                whole.write(chunk)
             return self._of_zip(whole, depth)
         for magic, opened in _COMPRESSED.items():
             if first.startswith(magic):
-                with opened(_Stream(self._pieces(first, file))) as inside:
+                with opened(_Stream(self._chunks(first, file))) as inside:
                     return self.of(inside.read(FIRST_BYTES), inside, depth + 1)
         if _is_tar(first):
-            return self._of_tar(_Stream(self._pieces(first, file)), depth)
+            return self._of_tar(_Stream(self._chunks(first, file)), depth)
         if is_dated(first):
-            return undated_hash(_Stream(self._pieces(first, file)))
+            return undated_hash(_Stream(self._chunks(first, file)))
         if _is_dbase(first):
             first = first[:1] + bytes(3) + first[4:]
         sha256 = hashlib.sha256()
-        for piece in self._pieces(first, file):
-            sha256.update(piece)
+        for chunk in self._chunks(first, file):
+            sha256.update(chunk)
         return sha256.hexdigest()
 
     def _of_zip(self, file: BinaryIO, depth: int) -> str:
@@ -312,30 +312,30 @@ class _Contents:
         if self._members > self._limits.max_members:
             raise Unreadable(f"more than {self._limits.max_members} files in the archive")
 
-    def _pieces(self, first: bytes, file: _Readable) -> Iterator[bytes]:
-        piece = first
-        while piece:
-            self._read += len(piece)
+    def _chunks(self, first: bytes, file: _Readable) -> Iterator[bytes]:
+        chunk = first
+        while chunk:
+            self._read += len(chunk)
             if self._read > self._limits.max_read:
                 raise Unreadable(f"more than {self._limits.max_read} bytes when opened")
-            yield piece
-            piece = file.read(_PIECE)
+            yield chunk
+            chunk = file.read(_CHUNK)
 
 
 class _Stream(io.RawIOBase):
-    """Pieces of a file as a file, for readers that only go forward."""
+    """Chunks of a file as a file, for readers that only go forward."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        # An empty piece is no end: a gzip member may have no contents.
-        self._pieces = filter(None, pieces)
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        # An empty chunk is no end: a gzip member may have no contents.
+        self._chunks = filter(None, chunks)
         self._rest = b""
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        while len(self._rest) < size and (piece := next(self._pieces, b"")):
-            self._rest += piece
+        while len(self._rest) < size and (chunk := next(self._chunks, b"")):
+            self._rest += chunk
         found, self._rest = self._rest[:size], self._rest[size:]
         return found
 
@@ -425,7 +425,7 @@ def _of_csv(file: BinaryIO, today: date) -> Iterator[_Table]:
         encoding = "utf-16"
     file.seek(0)
     lines = sum(
-        piece.count(b"\n") + piece.count(b"\r") for piece in iter(partial(file.read, _PIECE), b"")
+        chunk.count(b"\n") + chunk.count(b"\r") for chunk in iter(partial(file.read, _CHUNK), b"")
     )
     file.seek(0)
     # Illegal bytes matter only in the header: those of other encodings are no delimiters.

@@ -1,6 +1,6 @@
 """Hashes a body as it arrives, with little memory whatever its size, and stages it for a copy.
 
-Every body goes through sha256 piece by piece. A body that a detector takes, or whose tables are to be read, is
+Every body goes through sha256 chunk by chunk. A body that a detector takes, or whose tables are to be read, is
 also kept up to a limit: in memory if it is small, else in a temporary file without a name. When it is complete,
 it is opened in the sandbox.
 """
@@ -136,7 +136,7 @@ class FirstBytes:
         self.size = 0
 
     def write(self, data: bytes) -> None:
-        """Take the next piece.
+        """Take the next chunk.
 
         :raises Enough: the body is not small
         """
@@ -180,7 +180,7 @@ class Hasher:
         self._share = Share(FILES)
 
     def restart(self) -> None:
-        """Forget the pieces so far."""
+        """Forget the chunks so far."""
         self._close_kept()
         self._begin()
         if self._staged is not None:
@@ -207,7 +207,7 @@ class Hasher:
             self._share.give_back()
 
     def write(self, data: bytes) -> None:
-        """Take the next piece.
+        """Take the next chunk.
 
         :raises Fault: ``NO_ROOM``
         """
@@ -229,7 +229,7 @@ class Hasher:
                 self._staged = None
 
     def _keep(self, data: bytes) -> None:
-        """Keep a piece, if the body is kept and not too large.
+        """Keep a chunk, if the body is kept and not too large.
 
         :raises Fault: ``NO_ROOM``: the hash of its content cannot be compared
         """

@@ -18,7 +18,7 @@ from typing import Protocol
 from .outlines import is_table
 
 WINDOW = 2048
-_PIECE = 64 * 1024
+_CHUNK = 64 * 1024
 
 _YEAR = rb"20\d\d"
 _MONTH = rb"(?:0?[1-9]|1[0-2])"
@@ -160,11 +160,11 @@ def is_dated(first: bytes) -> bool:
 def undated_hash(file: _Readable) -> str:
     """Return the hash of all but the moments of making, in hexadecimal."""
     first = file.read(WINDOW)
-    pieces = iter(lambda: file.read(_PIECE), b"")
+    chunks = iter(lambda: file.read(_CHUNK), b"")
     undated = _without_events if first.startswith(_CALENDAR) else _without_marks
     sha256 = hashlib.sha256()
-    for piece in undated(first, pieces):
-        sha256.update(piece)
+    for chunk in undated(first, chunks):
+        sha256.update(chunk)
     return sha256.hexdigest()
 
 
@@ -177,13 +177,13 @@ def _length_of_head(first: bytes) -> int:
     return len(head)
 
 
-def _without_marks(first: bytes, pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _without_marks(first: bytes, chunks: Iterable[bytes]) -> Iterator[bytes]:
     length = _length_of_head(first)
     yield _without_marks_of(first[:length])
     yield first[length:]
     end = b""
-    for piece in pieces:
-        end += piece
+    for chunk in chunks:
+        end += chunk
         yield end[:-WINDOW]
         end = end[-WINDOW:]
     yield end if length < len(first) else _without_marks_of(end)
@@ -221,10 +221,10 @@ def _is_making(mark: re.Match[bytes]) -> bool:
     return gap is None or _OF_DATA.search(gap) is None
 
 
-def _without_events(line: bytes, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    for piece in pieces:
-        lines, newline, line = (line + piece).rpartition(b"\n")
-        if len(line) > _PIECE:
+def _without_events(line: bytes, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        lines, newline, line = (line + chunk).rpartition(b"\n")
+        if len(line) > _CHUNK:
             newline, line = newline + line, b""
         yield _EVENT_MADE.sub(b"", lines) + newline
     yield _EVENT_MADE.sub(b"", line)

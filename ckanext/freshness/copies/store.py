@@ -42,7 +42,7 @@ _LARGE_MEMBER = 2_000_000_000
 IN_MEMORY = 128 * 1024
 """Bodies up to this many bytes are held in memory. Most files are smaller."""
 
-PIECE = 256 * 1024
+CHUNK = 256 * 1024
 """Bytes that are read from a file at once."""
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
@@ -88,7 +88,7 @@ class StagedBody:
         return self._hash.hexdigest()
 
     def write(self, data: bytes, /) -> int:
-        """Append a piece, and return its length.
+        """Append a chunk, and return its length.
 
         :raises StoreError: there is no room for it
         """
@@ -105,15 +105,15 @@ class StagedBody:
     def flush(self) -> None:
         """Do nothing. What writes to files, such as :mod:`zipfile`, calls it."""
 
-    def pieces(self) -> Iterator[bytes]:
+    def chunks(self) -> Iterator[bytes]:
         """Read the body from its beginning.
 
         :raises StoreError: the file cannot be written or read
         """
         try:
             self._file.seek(0)
-            while piece := self._file.read(PIECE):
-                yield piece
+            while chunk := self._file.read(CHUNK):
+                yield chunk
         except OSError as error:
             raise self._failed(error.strerror or str(error)) from error
 
@@ -231,7 +231,7 @@ class Location:
         :raises MissingCopy: there is none
         """
         try:
-            return self._fresh().open(self._path(key), "rb", block_size=4 * PIECE)
+            return self._fresh().open(self._path(key), "rb", block_size=4 * CHUNK)
         except FileNotFoundError:
             self._check_there()
             raise MissingCopy(f"There is no copy {key} in {self.name}.") from None
@@ -260,8 +260,8 @@ class Location:
         try:
             with self.errors("take anything more"):
                 with self._in_folder(name, self._system.open, name, "wb") as file:
-                    for piece in staged.pieces():
-                        file.write(piece)
+                    for chunk in staged.chunks():
+                        file.write(chunk)
                 found = self._fresh().info(name)["size"]
             if found != staged.size:
                 raise StoreError(
@@ -500,11 +500,11 @@ class CopyReader:
         if not self._left:
             raise StopIteration
         with self._location.errors("be read", self._key):
-            piece = bytes(self._file.read(min(PIECE, self._left)))
-        if not piece:
+            chunk = bytes(self._file.read(min(CHUNK, self._left)))
+        if not chunk:
             raise StoreError(f"The copy {self._key} ends {self._left:,} bytes too early.")
-        self._left -= len(piece)
-        return piece
+        self._left -= len(chunk)
+        return chunk
 
     def close(self) -> None:
         """Close the file."""
@@ -515,8 +515,8 @@ def _zipped(staged: StagedBody, member: str) -> StagedBody:
     packed = StagedBody()
     try:
         with new_zip(packed) as archive, new_member(archive, member, staged.size) as file:
-            for piece in staged.pieces():
-                file.write(piece)
+            for chunk in staged.chunks():
+                file.write(chunk)
     except BaseException:
         packed.close()
         raise

@@ -35,7 +35,7 @@ _START = (
     " main(int(sys.argv[1]), int(sys.argv[2]))"
 )
 
-_PIECE = 256 * 1024
+_CHUNK = 256 * 1024
 
 _TIME_TO_EXIT = 1.0
 """Seconds that a process gets to exit after it closed its socket: it may be writing a traceback."""
@@ -206,8 +206,8 @@ class _Worker:
         self.writer.writelines([json.dumps(header).encode(), b"\n", request])
         if file is not None:
             file.seek(0)
-            while piece := file.read(_PIECE):
-                self.writer.write(piece)
+            while chunk := file.read(_CHUNK):
+                self.writer.write(chunk)
                 await self.writer.drain()
         await self.writer.drain()
         reply = json.loads(await self.reader.readline())

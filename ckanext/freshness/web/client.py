@@ -3,7 +3,7 @@
 Any HTTP status is an :class:`Answer`. A request without an answer raises a :class:`FetchError`. The
 client follows redirects itself, because every hop needs the same checks: its URL, whether its host is
 allowed, its address, and the limits of its host. Time limits hold for one attempt, and waiting in our own
-queues does not count. Bodies are read in pieces. Their size is limited as received and as decompressed,
+queues does not count. Bodies are read in chunks. Their size is limited as received and as decompressed,
 whatever the headers claim.
 
 If a connection breaks before an answer begins, aiohttp sends the request once more, as part of the same attempt

@@ -104,14 +104,14 @@ class _HttpExchange:
 
     async def read(self) -> bytes:
         try:
-            piece = await self._response.content.readany()
+            chunk = await self._response.content.readany()
         except NETWORK_FAULTS as error:
             raise fault_of(error, self._limits, answered=True) from error
-        if not piece and self._watch is not None and self._watch.error is not None:
+        if not chunk and self._watch is not None and self._watch.error is not None:
             headers = self.headers
             if "Content-Length" not in headers and "Transfer-Encoding" not in headers:
                 raise Fault(FailureReason.TRUNCATED, TRUNCATED)
-        return piece
+        return chunk
 
     async def skip(self) -> None:
         length = self.headers.get("Content-Length", "")

@@ -1,7 +1,7 @@
 """The decompression of bodies (``Content-Encoding``, RFC 9110, section 8.4).
 
 aiohttp accepts a gzip stream wherever it ends. A file that was cut off would then look like a changed file, and
-would replace a good copy. Therefore bodies are decompressed here, in pieces, so that the size limit stops a
+would replace a good copy. Therefore bodies are decompressed here, in chunks, so that the size limit stops a
 decompression bomb early.
 """
 
@@ -18,12 +18,12 @@ from .errors import FailureReason, Fault
 ACCEPTED = "gzip, deflate"
 """The ``Accept-Encoding`` header of requests. Some servers send other encodings unasked."""
 
-_PIECE = 256 * 1024
+_CHUNK = 256 * 1024
 """About the most bytes that are decompressed at once."""
 
 _WINDOW = 16 * MIB
 """The most that brotli looks back. It grows with what was decompressed."""
-_SMALL = 2 * _PIECE
+_SMALL = 2 * _CHUNK
 """A body of brotli up to this size takes no room."""
 
 _CUT = "sent a body whose compression ended before it was complete"
@@ -41,7 +41,7 @@ class _Zlib:
         self._stream = zlib.decompressobj(zlib.MAX_WBITS | (16 if is_gzip else 0))
         self._has_begun = False
 
-    def pieces(self, data: bytes) -> Iterator[bytes]:
+    def chunks(self, data: bytes) -> Iterator[bytes]:
         if not self._has_begun:
             self._begin(data)
         while data:
@@ -50,7 +50,7 @@ class _Zlib:
                 if not (self._is_gzip and data.startswith(b"\x1f")):
                     return
                 self._stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            yield self._stream.decompress(data, _PIECE)
+            yield self._stream.decompress(data, _CHUNK)
             data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
 
     @property
@@ -88,14 +88,14 @@ class _Brotli:
         self._size = 0
         self._share: Share | None = None
 
-    def pieces(self, data: bytes) -> Iterator[bytes]:
+    def chunks(self, data: bytes) -> Iterator[bytes]:
         if self.is_complete:
             return
-        # Only an empty piece tells that no more data are kept.
-        while piece := self._stream.process(data, output_buffer_limit=_PIECE):
-            yield piece
+        # Only an empty chunk tells that no more data are kept.
+        while chunk := self._stream.process(data, output_buffer_limit=_CHUNK):
+            yield chunk
             data = b""
-            self._size += len(piece)
+            self._size += len(chunk)
             if self._size > _SMALL and self._share is None:
                 self._share = Share(MEMORY)
                 if not self._share.take(_WINDOW):
@@ -138,8 +138,8 @@ class Decoder:
             raise Fault(FailureReason.MALFORMED, words)
         self._has_begun = False
 
-    def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Decompress the next bytes of the body, and yield pieces of at most 1 MiB.
+    def chunks(self, data: bytes) -> Iterator[bytes]:
+        """Decompress the next bytes of the body, and yield chunks of at most 1 MiB.
 
         :raises Fault: ``MALFORMED``, ``DAMAGED`` or ``NO_ROOM``
         """
@@ -171,4 +171,4 @@ class Decoder:
 
 def _decompressed(stream: _Stream, parts: Iterable[bytes]) -> Iterator[bytes]:
     for part in parts:
-        yield from filter(None, stream.pieces(part))
+        yield from filter(None, stream.chunks(part))

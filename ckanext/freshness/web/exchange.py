@@ -154,16 +154,16 @@ class Enough(Exception):
 
 
 class Sink(Protocol):
-    """A receiver of a body, piece by piece, so that a body need not fit into memory."""
+    """A receiver of a body, chunk by chunk, so that a body need not fit into memory."""
 
     def write(self, data: bytes, /) -> object:
-        """Take the next piece.
+        """Take the next chunk.
 
         :raises Enough: the sink needs no more. The answer is returned as not complete.
         """
 
     def restart(self) -> object:
-        """Discard all pieces, because the body broke off. Another attempt may follow."""
+        """Discard all chunks, because the body broke off. Another attempt may follow."""
 
 
 class Body(Enum):
@@ -446,18 +446,18 @@ async def take_body(pending: RequestAttempts, answer: Answer, response: Exchange
         await response.skip()
         answer.on_wire = response.received
     elif choice is Body.COLLECT:
-        pieces: list[bytes] = []
+        chunks: list[bytes] = []
         is_error = answer.status >= 300
         try:
             await _read(
-                answer, response, pieces.append, min(most, ERROR_BYTES) if is_error else most
+                answer, response, chunks.append, min(most, ERROR_BYTES) if is_error else most
             )
         except Fault:
             if not is_error:
                 raise
             # The status says all: a fault in the error page itself is no failure.
             answer.complete = False
-        answer.body = b"".join(pieces)
+        answer.body = b"".join(chunks)
     else:
         try:
             await _read(answer, response, choice.write, most)
@@ -475,13 +475,13 @@ async def _read(answer: Answer, response: Exchange, write: Write, most: int) -> 
     decoder: Decoder | None = None
     has_begun = False
     try:
-        while piece := await response.read():
+        while chunk := await response.read():
             if not has_begun:
                 # Only here: answers without a body may name an encoding, too.
                 encoding = response.headers.get("Content-Encoding")
                 decoder = Decoder(encoding) if encoding else None
                 has_begun = True
-            for part in (piece,) if decoder is None else decoder.pieces(piece):
+            for part in (chunk,) if decoder is None else decoder.chunks(chunk):
                 answer.received += len(part)
                 if answer.received > most or response.received > most:
                     write(part[: len(part) - max(0, answer.received - most)])

@@ -49,7 +49,7 @@ from .urls import Target
 MAX_HEAD_BYTES = 256 * 1024
 """The most bytes of a status line with all header lines, as in Chromium."""
 
-_PIECE = 64 * 1024
+_CHUNK = 64 * 1024
 _LONGEST_CHUNK_LINE = 4096
 _STATUS_LINE = re.compile(
     rb"[^\r\n]{0,4}?(?:HTTP(?:/[0-9.]{0,8})?|ICY)(?:[ \t]+(?:0{0,9}([1-9][0-9]{2})(?![0-9])|(?![ \t0-9]))|\Z)",
@@ -136,15 +136,15 @@ async def read_head(stream: asyncio.StreamReader) -> Head:
 
 
 def read_body(stream: asyncio.StreamReader, head: Head, method: str) -> AsyncIterator[bytes]:
-    """Return the pieces of the body as received, which raise a :class:`Fault` if it breaks off.
+    """Return the bytes of the body as they come, which raise a :class:`Fault` if it breaks off.
 
     :raises Fault: ``MALFORMED``: nobody can tell where the body ends
     """
     if method == "HEAD" or head.status in (204, 304):
-        return _pieces(stream, 0)
+        return _plain(stream, 0)
     if is_chunked(head.headers):
-        return _chunks(stream)
-    return _pieces(stream, length_of(head.headers))
+        return _framed(stream)
+    return _plain(stream, length_of(head.headers))
 
 
 async def _line(stream: asyncio.StreamReader, most: int) -> bytes:
@@ -163,27 +163,27 @@ async def _line(stream: asyncio.StreamReader, most: int) -> bytes:
 _LONG_HEAD = f"sent headers longer than {MAX_HEAD_BYTES} bytes"
 
 
-async def _pieces(stream: asyncio.StreamReader, length: int | None) -> AsyncIterator[bytes]:
+async def _plain(stream: asyncio.StreamReader, length: int | None) -> AsyncIterator[bytes]:
     """Yield ``length`` bytes, or all until the connection is closed."""
     while length != 0:
-        piece = await stream.read(_PIECE if length is None else min(_PIECE, length))
-        if not piece:
+        chunk = await stream.read(_CHUNK if length is None else min(_CHUNK, length))
+        if not chunk:
             if length is not None:
                 raise Fault(FailureReason.TRUNCATED, TRUNCATED)
             return
         if length is not None:
-            length -= len(piece)
-        yield piece
+            length -= len(chunk)
+        yield chunk
 
 
-async def _chunks(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
+async def _framed(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
     """Yield the contents of all chunks (RFC 9112, section 7.1). What follows the last one is left unread."""
     while True:
         size = await _chunk_size(stream)
         if size == 0:
             return
-        async for piece in _pieces(stream, size):
-            yield piece
+        async for chunk in _plain(stream, size):
+            yield chunk
         if (end := await _chunk_line(stream)).strip():
             words = f"sent a malformed body: {end[:20]!r} behind a chunk"
             raise Fault(FailureReason.MALFORMED, words)
@@ -252,7 +252,7 @@ class TolerantExchange:
     def __init__(
         self,
         head: Head,
-        pieces: AsyncIterator[bytes],
+        chunks: AsyncIterator[bytes],
         writer: asyncio.StreamWriter,
         clock: _Clock,
     ) -> None:
@@ -260,18 +260,18 @@ class TolerantExchange:
         self.headers = head.headers
         self.is_whole = False
         self.received = 0
-        self._pieces = pieces
+        self._chunks = chunks
         self._writer = writer
         self._clock = clock
 
     async def read(self) -> bytes:
         try:
-            piece = await self._clock.reading(self._next())
+            chunk = await self._clock.reading(self._next())
         except NETWORK_FAULTS as error:
             raise fault_of(error, self._clock.limits, answered=True) from error
-        self.received += len(piece)
-        self.is_whole = not piece
-        return piece
+        self.received += len(chunk)
+        self.is_whole = not chunk
+        return chunk
 
     async def skip(self) -> None:
         """Read nothing: the connection is not kept."""
@@ -281,7 +281,7 @@ class TolerantExchange:
 
     async def _next(self) -> bytes:
         try:
-            return await anext(self._pieces, b"")
+            return await anext(self._chunks, b"")
         except ConnectionError as error:
             raise Fault(FailureReason.TRUNCATED, TRUNCATED) from error
 

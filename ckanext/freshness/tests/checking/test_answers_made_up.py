@@ -112,8 +112,8 @@ def by_no_number(body: bytes) -> bytes:
 
 def chunked(body: bytes) -> bytes:
     chunks = b"".join(
-        b"%x\r\n%b\r\n" % (len(piece), piece)
-        for piece in (body[at : at + 7] for at in range(0, len(body), 7))
+        b"%x\r\n%b\r\n" % (len(chunk), chunk)
+        for chunk in (body[at : at + 7] for at in range(0, len(body), 7))
     )
     return b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
 

@@ -59,7 +59,7 @@ HOSTILE: tuple[type[Detector], ...] = (Hostile, *DETECTORS)
 
 
 async def one(sandbox: ContentSandbox, data: bytes) -> HashedBody:
-    """Hash a body in one piece."""
+    """Hash a body in one chunk."""
     with closing(Hasher(sandbox)) as hasher:
         hasher.write(data)
         return await hasher.result()
@@ -75,8 +75,8 @@ def hashed(
 
     async def take(sandbox: ContentSandbox, body: Iterable[bytes]) -> HashedBody:
         hasher = Hasher(sandbox)
-        for piece in body:
-            hasher.write(piece)
+        for chunk in body:
+            hasher.write(chunk)
         return await hasher.result()
 
     async def run() -> list[HashedBody]:
@@ -208,12 +208,12 @@ def test_all_temporary_files_share_the_room(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(("first", "name"), [(b"id,name\n", "sha256"), (b"PK\x03\x04", "unopened")])
 def test_a_large_body_takes_no_memory(first: bytes, name: str) -> None:
-    piece = bytes(256 * 1024)
+    chunk = bytes(256 * 1024)
 
     def body() -> Iterator[bytes]:
         yield first
         for _ in range(800):
-            yield piece
+            yield chunk
 
     tracemalloc.start()
     try:

@@ -125,14 +125,14 @@ def failure(request: Request | str, choose: Choose | None = None, **options: obj
 
 
 @dataclass(slots=True)
-class Pieces:
+class Chunks:
     """A sink that records the calls of its methods."""
 
     data: bytearray = field(default_factory=bytearray)
     restarts: int = 0
 
     def write(self, data: bytes, /) -> None:
-        """The next piece."""
+        """The next chunk."""
         self.data += data
 
     def restart(self) -> None:

@@ -18,8 +18,8 @@ from ckanext.freshness.tests.web.support import (
     MODIFIED,
     SETTINGS,
     UNHURRIED,
+    Chunks,
     FileServer,
-    Pieces,
     failure,
     lookup,
     visit,
@@ -138,7 +138,7 @@ def test_compressed_bodies_count_both_ways(server: FileServer) -> None:
 
 def test_a_sink_starts_anew_with_each_attempt(server: FileServer) -> None:
     server.faults["/x"] = faults.Truncate(times=2)
-    sink = Pieces()
+    sink = Chunks()
     answer = visit(f"{server.url}/x", lambda answer: sink)
     assert (answer.status, answer.attempts) == (200, 3)
     assert bytes(sink.data) == BODY

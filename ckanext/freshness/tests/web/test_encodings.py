@@ -44,8 +44,8 @@ PACKED = {form: pack(TABLE) for form, (_, pack) in FORMS.items()}
 
 def decoded(encoding: str, packed: bytes, size: int) -> bytes:
     decoder = Decoder(encoding)
-    pieces = [packed[at : at + size] for at in range(0, len(packed), size)]
-    found = b"".join(part for piece in pieces for part in decoder.pieces(piece))
+    chunks = [packed[at : at + size] for at in range(0, len(packed), size)]
+    found = b"".join(part for chunk in chunks for part in decoder.chunks(chunk))
     decoder.end()
     return found
 
@@ -87,7 +87,7 @@ def test_a_damaged_stream(at: int, reason: FailureReason) -> None:
 def test_a_bomb_comes_in_pieces(form: str) -> None:
     encoding, pack = FORMS[form]
     packed = pack(bytes(8 << 20))
-    sizes = [len(part) for part in Decoder(encoding).pieces(packed)]
+    sizes = [len(part) for part in Decoder(encoding).chunks(packed)]
     assert sum(sizes) == 8 << 20 and max(sizes) <= 1 << 20
 
 
@@ -95,7 +95,7 @@ def begun(size: int) -> Decoder:
     """Return a decoder in the middle of a body of brotli that looks back as far as it can."""
     decoder = Decoder("br")
     packer = brotli.Compressor(lgwin=24)
-    for _ in decoder.pieces(packer.process(bytes(size)) + packer.flush()):
+    for _ in decoder.chunks(packer.process(bytes(size)) + packer.flush()):
         pass
     return decoder
 

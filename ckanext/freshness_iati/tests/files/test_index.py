@@ -38,9 +38,9 @@ ORGANISATIONS = [{"id": "o1", "short_name": "a"}, {"id": "o2", "short_name": "b"
 def written(entries: Iterable[dict[str, Any]]) -> dict[str, bytes]:
     """Return both index files of datasets."""
     files: dict[str, list[bytes]] = {downloads.MINIMAL: [], downloads.FULL: []}
-    writes = [pieces.append for pieces in files.values()]
+    writes = [chunks.append for chunks in files.values()]
     downloads.write_datasets(entries, CREATED, *writes)
-    return {name: b"".join(pieces) for name, pieces in files.items()}
+    return {name: b"".join(chunks) for name, chunks in files.items()}
 
 
 def test_the_full_index_has_the_entries_as_they_are_and_moments_in_utc() -> None:
@@ -66,7 +66,7 @@ def test_the_legacy_files_are_as_ckan_writes_them() -> None:
         LegacyDataset.of(ENTRY, "a/a-tz.xml", has_copy=True),
     ]
     files = {
-        one.name: b"".join(one.pieces)
+        one.name: b"".join(one.chunks)
         for one in downloads.legacy_files(datasets, ORGANISATIONS, CREATED)
     }
     assert list(files) == [

@@ -84,15 +84,15 @@ def test_as_the_original_wherever_it_is_cut(
 
 
 def test_a_value_of_any_length_takes_no_memory() -> None:
-    piece = b"2" * 65536
+    chunk = b"2" * 65536
     hashes = Hashes()
     hashes.write(f"<a {NAME}".encode())
     tracemalloc.start()
     try:
         for _ in range(1000):
-            hashes.write(piece)
+            hashes.write(chunk)
         _, without = hashes.finish()
         assert tracemalloc.get_traced_memory()[1] < 300_000
     finally:
         tracemalloc.stop()
-    assert without == hashlib.sha1(f"<a {NAME}".encode() + piece * 1000).hexdigest()
+    assert without == hashlib.sha1(f"<a {NAME}".encode() + chunk * 1000).hexdigest()
