@@ -10,12 +10,10 @@ import csv
 import inspect
 import io
 import json
-import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import yaml
 from werkzeug.utils import import_string
@@ -104,7 +102,6 @@ ACTIONS: tuple[tuple[str, Any], ...] = (
 """The modules of our actions, each with a title."""
 EXAMPLES_OF_ACTIONS = DOCS / "api-examples.json"
 """A request for each action."""
-SITE = "https://ckan.example.org"
 
 
 def actions() -> Iterator[str]:
@@ -122,33 +119,15 @@ def _action(name: str, function: Any, example: dict[str, Any]) -> Iterator[str]:
     reads = getattr(function, "side_effect_free", False)
     words = inspect.getdoc(function) or ""
     names = [line.split()[1].rstrip(":") for line in words.splitlines() if line[:7] == ":param "]
-    yield f".. _action-{name}:"
-    yield ""
-    yield from heading(f"``{name}``", "~")
-    yield f"{'GET or POST' if reads else 'POST'}. {inspect.getdoc(getattr(auth, name))}"
-    yield ""
     yield f".. py:function:: {name}({', '.join(names)})"
+    yield ""
+    yield f"   {'GET or POST' if reads else 'POST'}. {inspect.getdoc(getattr(auth, name))}"
     yield ""
     lines = (line for line in words.splitlines() if ":raises ObjectNotFound" not in line)
     yield from (f"   {line}".rstrip() for line in lines)
+    if example["request"]:
+        yield f"   :example: ``{json.dumps(example['request'])}``"
     yield ""
-    yield "::"
-    yield ""
-    yield from (f"    {line}" for line in curl(name, example, reads=reads))
-    yield ""
-
-
-def curl(name: str, example: dict[str, Any], *, reads: bool) -> Iterator[str]:
-    """A request as a command of a shell."""
-    url = f"{SITE}/api/3/action/{name}"
-    token = [] if example["as"] == "nobody" else ['-H "Authorization: $TOKEN"']
-    if reads:
-        query = urlencode(example["request"])
-        yield " ".join(["curl", *token, shlex.quote(f"{url}?{query}") if query else url])
-        return
-    yield " ".join(["curl", *token, "-H 'Content-Type: application/json'", "\\"])
-    yield f"  -d {shlex.quote(json.dumps(example['request']))} \\"
-    yield f"  {url}"
 
 
 def heading(title: str, line: str) -> Iterator[str]:
