@@ -1,8 +1,7 @@
 """Our tables and those of extensions that build on this one: whether they are what this version needs.
 
-Two facts decide: the newest migration was applied, and the database has the columns that the models declare.
-The number of a migration alone proves nothing: its file may have been edited, or another version may have made
-the tables.
+Two facts decide: the newest migration was applied, and nobody has dropped a table since. Released migrations
+never change, so their numbers tell which columns the tables have.
 
 An extension names its tables in the group of entry points :data:`GROUP`, under the name of the plugin whose
 migrations make them, for example ``my_harvester = "ckanext.my_harvester.model:TABLES"``. The value is a
@@ -12,11 +11,10 @@ sequence of SQLAlchemy's tables.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
@@ -24,7 +22,7 @@ import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 from ckan import model
 
-from ..model import EARLIER_TABLES, TABLES
+from ..model import TABLES
 
 GROUP = "freshness.tables"
 """The group of entry points in which other extensions name their tables."""
@@ -91,11 +89,11 @@ def has_newest_migration(plugin: str) -> bool:
 
 
 def existing_tables(plugins: Collection[str] | None = None) -> list[str]:
-    """Return the names of the tables that exist, those of earlier versions and of migrations included.
+    """Return the names of the tables that exist, those of migrations included.
 
     :param plugins: only the tables of these plugins
     """
-    names = set(EARLIER_TABLES) if plugins is None or OWN in plugins else set()
+    names = set()
     for plugin, tables in tables_by_plugin().items():
         if plugins is None or plugin in plugins:
             names |= {_version_table(plugin), *(table.name for table in tables)}
@@ -110,14 +108,14 @@ def drop_tables(names: Collection[str]) -> None:
 
 
 def _unusable(plugin: str, tables: Sequence[sa.Table]) -> UnusableTables | None:
+    names = {table.name for table in tables}
+    there = names.intersection(existing_tables([plugin]))
     if has_newest_migration(plugin):
-        if not tables or _are_as_declared(tables):
-            return None
-        return UnusableTables(plugin, can_be_upgraded=False)
-    applied = _applied(plugin)
+        return None if there == names else UnusableTables(plugin, can_be_upgraded=False)
     known = {script.revision for script in _migrations(plugin).walk_revisions()}
-    is_empty = not applied and not _columns(tables)
-    return UnusableTables(plugin, not tables or is_empty or bool(applied and applied <= known))
+    applied = _applied(plugin)
+    is_older = applied <= known if applied else not there
+    return UnusableTables(plugin, can_be_upgraded=is_older or not names)
 
 
 def _migrations(plugin: str) -> ScriptDirectory:
@@ -137,75 +135,3 @@ def _applied(plugin: str) -> set[str]:
         return set()
     version = sa.table(name, sa.column("version_num"))
     return set(model.Session.execute(sa.select(version.c.version_num)).scalars())
-
-
-# Two queries for all tables: SQLAlchemy's inspection asks several times for each one.
-
-
-def _are_as_declared(tables: Sequence[sa.Table]) -> bool:
-    """Decide whether the database's columns and unique keys are those of the models.
-
-    A site may add indexes of its own, also unique ones.
-    """
-    return _columns(tables) == _declared_columns(tables) and _declared_keys(tables) <= _keys(tables)
-
-
-Columns = Mapping[tuple[str, str], tuple[str | None, bool, bool]]
-"""By table and column: the type in PostgreSQL's words, whether it is NOT NULL, and whether it has a default.
-
-Sequences are no defaults here: SQLAlchemy 1.4 does not say which columns have one.
-"""
-
-
-def _declared_columns(tables: Sequence[sa.Table]) -> Columns:
-    dialect = model.Session.get_bind().dialect
-    types = {column.type.compile(dialect) for table in tables for column in table.columns}
-    rows = _execute("SELECT t, to_regtype(t)::text FROM unnest(CAST(:names AS text[])) AS t", types)
-    as_stored = {name: stored for name, stored in rows}
-    return {
-        (table.name, column.name): (
-            as_stored[column.type.compile(dialect)],
-            not column.nullable,
-            column.server_default is not None,
-        )
-        for table in tables
-        for column in table.columns
-    }
-
-
-def _columns(tables: Sequence[sa.Table]) -> Columns:
-    rows = _execute(
-        "SELECT t, attname, atttypid::regtype::text, attnotnull, attidentity <> '' "
-        "OR coalesce(pg_get_expr(adbin, adrelid) NOT LIKE 'nextval(%', false) "
-        "FROM unnest(CAST(:names AS text[])) AS t JOIN pg_attribute ON attrelid = to_regclass(quote_ident(t)) "
-        "LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum "
-        "WHERE attnum > 0 AND NOT attisdropped",
-        [table.name for table in tables],
-    )
-    return {(table, column): (type_, *flags) for table, column, type_, *flags in rows}
-
-
-def _declared_keys(tables: Sequence[sa.Table]) -> set[tuple[str, frozenset[str]]]:
-    """Return by table the sets of columns that must be unique."""
-    keys = set()
-    for table in tables:
-        kinds = sa.PrimaryKeyConstraint, sa.UniqueConstraint
-        declared = [list(each.columns) for each in table.constraints if isinstance(each, kinds)]
-        declared += [list(index.columns) for index in table.indexes if index.unique]
-        keys |= {(table.name, frozenset(column.name for column in key)) for key in declared}
-    return keys
-
-
-def _keys(tables: Sequence[sa.Table]) -> set[tuple[str, frozenset[str]]]:
-    rows = _execute(
-        "SELECT t, ARRAY(SELECT attname::text FROM pg_attribute a "
-        "WHERE a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)) "
-        "FROM unnest(CAST(:names AS text[])) AS t "
-        "JOIN pg_index i ON i.indrelid = to_regclass(quote_ident(t)) WHERE i.indisunique",
-        [table.name for table in tables],
-    )
-    return {(table, frozenset(columns)) for table, columns in rows}
-
-
-def _execute(statement: str, names: Collection[str]) -> list[Any]:
-    return list(model.Session.execute(sa.text(statement), {"names": list(names)}))

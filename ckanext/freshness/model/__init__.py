@@ -42,14 +42,3 @@ __all__ = [
 
 TABLES = tuple(globals()[name].__table__ for name in __all__)
 """All tables of this version."""
-
-EARLIER_TABLES = (
-    "freshness_comparison",
-    "freshness_mail_start",
-    "freshness_replaced",
-    "freshness_suggestion",
-    "freshness_uninstall",
-    "freshness_webhook",
-    "freshness_webhook_delivery",
-)
-"""Names of tables that development versions before 0.1.0 made. The uninstall drops them, too."""

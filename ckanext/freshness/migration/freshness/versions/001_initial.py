@@ -1,6 +1,6 @@
 """Create all tables of the extension.
 
-Revision ID: 001_initial
+Revision ID: 001_0_1_0
 Revises:
 Create Date: 2026-11-26
 """
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, JSONB
 
-revision = "001_initial"
+revision = "001_0_1_0"
 down_revision = None
 branch_labels = None
 depends_on = None

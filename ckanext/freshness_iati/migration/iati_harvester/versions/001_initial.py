@@ -1,6 +1,6 @@
 """Create the table of the datasets of registries.
 
-Revision ID: 001_initial
+Revision ID: 001_0_1_0
 Revises:
 Create Date: 2026-11-29
 """
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
-revision = "001_initial"
+revision = "001_0_1_0"
 down_revision = None
 branch_labels = None
 depends_on = None
