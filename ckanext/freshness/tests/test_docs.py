@@ -18,14 +18,20 @@ import sqlalchemy as sa
 import yaml
 from ckan.model import Session as session
 
+from ckanext.freshness.aging.evidence import Evidence
+from ckanext.freshness.checking.decisions import Outcome
+from ckanext.freshness.ckan_adapter.core import NAMES
 from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.harvesting import source_config
+from ckanext.freshness.harvesting.ckan.source_type import CKAN_PORTAL
 from ckanext.freshness.harvesting.dcat.source_type import DCAT_CATALOG
+from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.logic import (
     dataset_actions,
     harvest_actions,
     report_actions,
 )
+from ckanext.freshness.mails.kinds import KINDS
 from ckanext.freshness.uninstall import command as uninstall
 from ckanext.freshness_iati.cli import iati
 from ckanext.harvest.cli import get_commands
@@ -101,10 +107,27 @@ def test_the_example_configurations_are_allowed() -> None:
         for page in PAGES
         for after in text_of(page).split(".. code-block:: json")[1:]
     ]
-    assert len(examples) >= 4
+    assert len(examples) >= 3
     for example in examples:
         config, warnings = source_config.parse(json.dumps(example), own_keys=DCAT_CATALOG.own_keys)
         assert config != source_config.SourceConfig() and not warnings
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("harvesting.rst", set(source_config.KEYS)),
+        ("harvesting.rst", set(FAIR_DATA_POINT.own_keys)),
+        ("harvesting.rst", set(DCAT_CATALOG.own_keys)),
+        ("harvesting.rst", set(CKAN_PORTAL.own_keys)),
+        ("aging.rst", set(NAMES.extras)),
+        ("aging.rst", {evidence.value for evidence in Evidence}),
+        ("checking.rst", {outcome.value for outcome in Outcome}),
+        ("mails.rst", set(KINDS)),
+    ],
+)
+def test_the_page_describes_each_of(page: str, names: set[str]) -> None:
+    assert names <= set(re.findall(r"``([^`]+)``", text_of(DOCS / page)))
 
 
 # Commands
