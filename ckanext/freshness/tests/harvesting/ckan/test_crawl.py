@@ -10,7 +10,7 @@ import pytest
 
 from ckanext.freshness.harvesting.ckan.api import site_of
 from ckanext.freshness.harvesting.ckan.crawl import OF_THIS_SITE
-from ckanext.freshness.harvesting.record import KnownRecord, ReadOutcome
+from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.tests.harvesting.ckan.conftest import LIMITS, Crawled
 from ckanext.freshness.tests.harvesting.fdp.crawling import HURRIED
 from ckanext.freshness.tests.harvesting.fdp.test_faults import FEW, GONE, REFUSED
@@ -40,14 +40,6 @@ def test_pages_of_any_size_give_all(
     assert len(found.end.containers.listed) == 12
 
 
-def test_a_portal_without_search_is_not_read(portal: PortalServer) -> None:
-    first = Crawled(portal)
-    portal.forbidden = {"package_search"}
-    second = Crawled(portal, first)
-    assert "403" in second.errors and second.end.containers.unreadable
-    assert not second.deleted() and not second.held()
-
-
 def test_types_that_are_no_datasets_are_counted(portal: PortalServer) -> None:
     portal.add("a-source", type="harvest")
     for portal.gives_fields in (True, False):
@@ -74,31 +66,7 @@ def test_only_changed_contents_are_read(portal: PortalServer, gives_fields: bool
     assert not third.deleted()
 
 
-def test_a_dataset_that_cannot_be_read_protects_itself(portal: PortalServer) -> None:
-    first = Crawled(portal)
-    bad = any_id(portal)
-    portal.change(bad)
-    portal.faults[lambda request: "fq=id%3A%28" in request.target] = faults.Status(code=500)
-    portal.faults[lambda request: "package_show" in request.target] = faults.Status(code=500)
-    second = Crawled(portal, first)
-    (failed,) = [one for one in second.sightings if one.error]
-    assert failed.seen.outcome is ReadOutcome.FAILED and bad in failed.seen.url
-    assert not second.deleted() and not second.end.containers.unproved
-
-
 # Absences
-
-
-def test_an_index_that_lags_behind_lets_nothing_go(portal: PortalServer) -> None:
-    first = Crawled(portal)
-    del portal.datasets[any_id(portal, 3)]
-    portal.unindexed = set(sorted(portal.datasets)[3:])
-    second = Crawled(portal, first)
-    assert len(second.deleted()) == 1
-    assert second.held() == [f"{portal.url}/dataset/{one}" for one in sorted(portal.unindexed)]
-    portal.unindexed = set(portal.datasets)
-    third = Crawled(portal, first)
-    assert len(third.deleted()) == 1 and len(third.held()) == len(portal.datasets)
 
 
 @pytest.mark.parametrize("code", [403, 404, 500])
@@ -201,17 +169,6 @@ def test_what_a_portal_has_from_here_is_not_copied(portal: PortalServer) -> None
     assert second.end.not_harvested[OF_THIS_SITE].count == 1 and not second.deleted()
 
 
-def test_a_dataset_that_leaves_the_filter_is_held(portal: PortalServer) -> None:
-    town = {"organizations_filter_include": ("city",)}
-    first = Crawled(portal, filters=town)
-    assert first.names() == NAMES
-    moved = any_id(portal)
-    owner = portal.organization("state")
-    portal.change(moved, owner_org=owner["id"], organization=owner)
-    second = Crawled(portal, first, filters=town)
-    assert not second.deleted() and second.held() == [f"{portal.url}/dataset/{moved}"]
-
-
 def test_an_organization_of_a_filter_that_is_renamed_loses_nothing(portal: PortalServer) -> None:
     portal.add("other", owner="state")
     both = {"organizations_filter_include": ("city", "state")}
@@ -222,27 +179,11 @@ def test_an_organization_of_a_filter_that_is_renamed_loses_nothing(portal: Porta
     assert '"organizations_filter_include" names "state", and the portal has none' in second.errors
 
 
-def test_a_filter_names_an_organization_that_the_index_knows_by_its_old_name(
-    portal: PortalServer,
-) -> None:
-    """CKAN does not index datasets again for that, and shows them with what is in the index."""
-    owner = portal.organization("state")
-    moved = portal.add("other", owner="state", organization=dict(owner))
-    first = Crawled(portal, filters={"organizations_filter_include": ("city", "state")})
-    owner["name"] = "land"
-    now = {"organizations_filter_include": ("city", "land")}
-    second = Crawled(portal, first, filters=now)
-    assert not second.deleted() and second.held() == [f"{portal.url}/dataset/{moved['id']}"]
-
-
 @pytest.mark.parametrize(
     ("chosen", "names"),
     [
         ({"organizations_filter_include": ("city", "state")}, {"a", "b"}),
-        (
-            {"organizations_filter_include": ("city",), "groups_filter_include": ("air",)},
-            {"a"},
-        ),
+        ({"organizations_filter_include": ("city",), "groups_filter_include": ("air",)}, {"a"}),
         ({"organizations_filter_exclude": ("city",)}, {"b", "c", "d"}),
         ({"groups_filter_include": ("air",), "organizations_filter_exclude": ("land",)}, {"a"}),
     ],
@@ -360,19 +301,6 @@ def test_a_portal_that_moves_keeps_its_records(portal: PortalServer, before: str
 
 
 # Organizations
-
-
-def test_datasets_with_and_without_organization(portal: PortalServer) -> None:
-    portal.organization("without datasets")
-    portal.add("alone", owner=None)
-    found = Crawled(portal, organizations=True)
-    assert not found.errors
-    url = f"{portal.url}/organization/{portal.organization('city')['id']}"
-    assert {one: made.name for one, made in found.end.organizations.items()} == {url: "city"}
-    containers = {one.contents.name: one.seen.listed_in for one in found.sightings if one.contents}
-    assert containers["alone"] == (portal.url,)
-    assert containers["dataset-1"] == (url,)
-    assert Crawled(portal, found, organizations=True).names() == []
 
 
 def test_an_organization_that_cannot_be_read_keeps_its_datasets(portal: PortalServer) -> None:

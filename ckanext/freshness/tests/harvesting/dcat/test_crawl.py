@@ -6,12 +6,11 @@ import dataclasses
 from collections.abc import Iterator
 
 import pytest
-from rdflib import DCTERMS, RDF, Literal, URIRef
+from rdflib import URIRef
 
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, unchanged
-from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.catalogue import DCAT, MEDIA_TYPES, CatalogueServer, Entry
 
 NEW, CHANGED, DELETED = RecordClass.NEW, RecordClass.CHANGED, RecordClass.DELETED
@@ -87,34 +86,6 @@ def test_blank_nodes_keep_their_identity(server: CatalogueServer, site: Catalogu
     server.entries.reverse()
     assert site.job().of(CHANGED) == {"id-0"}
     assert site.packages["id-0"].resources == ["data.csv", "more.csv"]
-
-
-# Catalogs of a catalog
-
-
-def test_catalogs_of_a_catalog(server: CatalogueServer, site: CatalogueSite) -> None:
-    """One is described in the same document, and one has a document of its own."""
-    inside, outside = URIRef(f"{server.url}/inside"), URIRef(f"{server.url}/outside")
-    root = URIRef(f"{server.url}/")
-    for catalog in (inside, outside):
-        server.extra.add((root, DCAT.catalog, catalog))
-    server.extra.add((inside, RDF.type, DCAT.Catalog))
-    server.extra.add((inside, DCAT.dataset, URIRef(server.iri("inside"))))
-    server.extra.add((URIRef(server.iri("inside")), RDF.type, DCAT.Dataset))
-    server.extra.add((URIRef(server.iri("inside")), DCTERMS.title, Literal("Inside")))
-    with CatalogueServer(2) as other:
-        document = other.page(1)
-        healthy = server.answer
-
-        server.answer = lambda request: (  # type: ignore[method-assign]
-            document if request.path == "/outside" else healthy(request)
-        )
-        job = site.job()
-        assert job.errors == []
-        assert job.of(NEW) == server.iris() | {server.iri("inside")} | other.iris()
-        unchanged(site)
-        document = Answer(503)
-        assert site.job().of(DELETED) == set() and len(site.packages) == 10
 
 
 # Moves

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.rdf import triples
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, Job, unchanged
@@ -107,20 +106,6 @@ def crawl(*found: dict[str, Any]) -> tuple[CatalogueSite, Job]:
         return site, job
 
 
-def test_a_data_json_without_keys_of_json_ld_and_with_odd_values() -> None:
-    found: list[Any] = [{"identifier": f"id-{n}", "title": f"Dataset {n}"} for n in range(4)]
-    found[1]["description"] = "half of \ud83d"
-    links = {"accessURL": "", "downloadURL": None, "title": "nowhere"}
-    found[2] |= {"landingPage": "", "distribution": [links], "contactPoint": {"hasEmail": "a@b.c"}}
-    found[3] |= {"@type": None, "@id": ""}
-    site, job = crawl({"dataset": found})
-    assert job.errors == [] and job.of(RecordClass.NEW) == {"id-0", "id-1", "id-2", "id-3"}
-    assert site.packages["id-1"].content["fields"]["notes"] == "half of ?"
-    content = site.packages["id-2"].content
-    assert "url" not in content["fields"] and not content["resources"][0].get("url")
-    assert content["fields"]["contact_email"] == "a@b.c"
-
-
 def test_names_of_fields_that_a_template_did_not_fill_are_no_values() -> None:
     """As ArcGIS Hub writes them. Braces within a text belong to it."""
     unfilled = {
@@ -169,15 +154,6 @@ def test_an_entry_that_says_nothing_may_be_the_missing_dataset(entry: Any) -> No
     assert len(site.packages) == 5 and "without a URL" in job.errors[0]
 
 
-def test_copies_of_one_entry_are_one_dataset() -> None:
-    found = [dataset(number) for number in range(5)]
-    after = {"dataset": [*found[1:], dataset(2), *2 * [dataset(7)]]}
-    _, job = crawl({"dataset": found}, after)
-    assert job.errors == [] and job.of(RecordClass.NEW) == {"https://data.example.gov/id/7"}
-    _, job = crawl({"dataset": found}, after, after)
-    assert job.of(RecordClass.DELETED) == {"https://data.example.gov/id/0"}
-
-
 def test_distributions_keep_the_order_of_their_list() -> None:
     """By number, whatever their names. If only the order changes, nothing else does."""
     titles = ["Web page", *(f"Layer {number}" for number in range(12, 0, -1)), "API", "CSV"]
@@ -213,18 +189,6 @@ def test_a_distribution_that_is_only_named_stays_what_it_was() -> None:
     assert job.errors == [] and package.title == "Another title" and package.resources == ["Zip"]
 
 
-def test_a_data_json_that_is_read_in_parts_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    body = json.dumps({"title": "All", "dataset": [dataset(number) for number in range(5)]})
-    with FileServer() as server:
-        server.files["/data.json"] = Answer(200, body.encode())
-        site = CatalogueSite(None, url=f"{server.url}/data.json")
-        assert len(site.job().of(RecordClass.NEW)) == 5
-        monkeypatch.setattr(triples, "_PART", 2)
-        server.files["/data.json"] = Answer(200, f"{body} ".encode())
-        job = site.job()
-        assert job.errors == [] and len(job.of(RecordClass.UNCHANGED)) == 5
-
-
 BEFORE = {"title": "Roads", "@id": "https://a.example/d/7", "identifier": "x"}
 WITHOUT_IRI = {"title": "Roads", "identifier": "x"}
 
@@ -254,17 +218,3 @@ def test_a_dataset_with_another_iri_is_the_same_by_title_and_path_or_identifier(
         one.id for one in site.packages.values()
     }
     assert len(site.packages) == 10 + new
-
-
-def test_series_and_catalogs_of_dcat_us_3() -> None:
-    series = {"@type": "DatasetSeries", "@id": "https://data.example.gov/s", "title": "Series"}
-    member = {**dataset(1), "@type": "Dataset", "inSeries": series["@id"]}
-    inner = {"@type": "Catalog", "@id": "other.json", "title": "Inner", "dataset": [dataset(2)]}
-    whole = {"dataset": [member], "datasetSeries": [series], "catalog": [inner]}
-    site, job = crawl(whole)
-    assert job.errors == [] and len(site.packages) == 3
-    fields = site.packages["https://data.example.gov/id/1"].content["fields"]
-    assert fields["in_series"] == [series["@id"]]
-    del inner["dataset"]
-    site, job = crawl({**whole, "catalog": [{**inner, "dataset": [dataset(2)]}]}, whole)
-    assert len(site.packages) == 3 and "other.json" in job.errors[0]

@@ -126,16 +126,3 @@ def test_a_fragment_of_a_list_that_still_describes_it(
     for day in range(2):
         job = site.job(NOW + day * DAY)
         assert job.of(DELETED) == set() and job.brake is not None
-
-
-def test_few_identifiers_that_lead_nowhere(server: Documents, site: CatalogueSite) -> None:
-    """Most controls answer, and prove nothing for those few."""
-    here, nowhere = range(1, 20), [f"z{number}" for number in range(3)]
-    for number in here:
-        server.publish_dataset(number)
-    server.pages(datasets(*here) + "".join(map(dataset, nowhere)), total=22)
-    site.job()
-    server.pages(datasets(*here) + "".join(map(dataset, nowhere[:-1])), total=21)
-    assert site.job().of(DELETED) == set()
-    # Two whole lists that leave it out prove that.
-    assert site.job(NOW + DAY).of(DELETED) == {f"{server.url}/d/z2"}

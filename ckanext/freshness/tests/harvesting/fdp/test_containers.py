@@ -6,23 +6,12 @@ import pytest
 
 from ckanext.freshness.harvesting.record import guid_of
 from ckanext.freshness.harvesting.strategy import RecordClass
-from ckanext.freshness.tests.harvesting.fdp.crawling import (
-    DAY,
-    NOW,
-    Site,
-    harvested,
-    unchanged,
-    urls,
-)
+from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, Site, unchanged, urls
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
-from ckanext.freshness.tests.servers.replay import (
-    FDP_LOST_TYPE,
-    FDP_TYPES,
-    ReplayServer,
-)
+from ckanext.freshness.tests.servers.replay import FDP_LOST_TYPE, FDP_TYPES, ReplayServer
 
 HEALTH = "/catalog/29a67c47-213e-473e-8c87-8931768d9357"
 BIOBANK = "/biobank/f8f682f6-c224-4e0d-ab70-92817d16d642"
@@ -117,27 +106,6 @@ def catalog(fdp: FdpServer, record: Record, body: str) -> Answer:
     )
 
 
-@pytest.mark.parametrize(
-    ("members", "found"),
-    [
-        ("dcat:dataset ( {0} {1} )", 2),
-        ("dcat:catalog [ a dcat:Catalog ; dcat:dataset {0}, {1} ]", 2),
-        ("dcat:catalog [ dcat:catalog [ dcat:dataset {0} ] ] ; dcat:dataset {1}", 2),
-        ("dcat:dataset {0} , [ a dcat:Dataset ; dct:title 'no URL' ]", 1),
-    ],
-)
-def test_lists_written_otherwise(fdp: FdpServer, members: str, found: int) -> None:
-    record = fdp.add_catalog()
-    iris = [f"<{fdp.iri_of(fdp.add_dataset(record))}>" for _ in range(2)]
-    fdp.files[record.path] = catalog(fdp, record, "; " + members.format(*iris))
-    site = Site(fdp)
-    job = site.job()
-    assert job.errors == []
-    assert len(job.of(RecordClass.NEW)) == found
-    blank = job.survey.crawled.not_harvested.get("dcat:Dataset without a URL (blank node)")
-    assert (blank.count if blank else 0) == 2 - found
-
-
 # Drafts that only secret headers make readable
 
 
@@ -162,27 +130,3 @@ def test_drafts_that_a_token_makes_readable_are_not_harvested(fdp: FdpServer) ->
     job = site.job()
     assert f"{draft.path}/meta: The server has a fault (500)" in "".join(job.errors)
     assert job.of(RecordClass.NEW) == job.of(RecordClass.DELETED) == set()
-
-
-def test_a_record_that_moves_while_it_cannot_be_read(fdp: FdpServer) -> None:
-    """It is still known under its new URL in the next job."""
-    site, (record,), datasets = harvested(fdp, 4)
-    number = site.packages[fdp.iri_of(datasets[0])].id
-    for one in [record, *datasets]:
-        fdp.respell(one, f"/moved{one.path}")
-    fdp.withdraw(datasets[0])
-    for _ in range(2):
-        assert site.job().of(RecordClass.DELETED) == set()
-    fdp.publish(datasets[0])
-    assert site.job().of(RecordClass.MOVED) == urls(fdp, datasets[0])
-    assert site.packages[fdp.iri_of(datasets[0])].id == number
-
-
-def test_a_job_names_the_list_that_may_have_a_missing_record(fdp: FdpServer) -> None:
-    site, (first, second), datasets = harvested(fdp, 2, 2)
-    fdp.unlist(datasets[0], first)
-    fdp.faults[second.path] = faults.Status(500)
-    job = site.job()
-    (warning,) = map(str, job.survey.crawled.warnings)
-    stays = f"1 dataset is no longer listed, but stays: {fdp.url_of(second)} may list it "
-    assert warning.startswith(stays) and job.of(RecordClass.DELETED) == set()

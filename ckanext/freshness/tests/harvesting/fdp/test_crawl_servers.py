@@ -8,11 +8,7 @@ import pytest
 
 from ckanext.freshness.harvesting.source_config import SourceConfig
 from ckanext.freshness.harvesting.strategy import RecordClass
-from ckanext.freshness.tests.harvesting.fdp.crawling import (
-    Site,
-    unchanged,
-    urls,
-)
+from ckanext.freshness.tests.harvesting.fdp.crawling import Site, unchanged, urls
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer

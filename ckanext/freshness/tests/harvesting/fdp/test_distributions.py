@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from ckanext.freshness.harvesting.strategy import RecordClass
-from ckanext.freshness.tests.harvesting.fdp.crawling import (
-    DAY,
-    NOW,
-    Site,
-    unchanged,
-    urls,
-)
+from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, Site, unchanged
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -62,81 +55,6 @@ def child(dataset: Record, number: int) -> Record:
 
 def resources(site: Site, fdp: FdpServer, dataset: Record) -> list[str]:
     return site.packages[fdp.iri_of(dataset)].resources
-
-
-def test_a_distribution_that_two_datasets_name(fdp: FdpServer) -> None:
-    """Both have it, whichever of them its dct:isPartOf names."""
-    catalog = fdp.add_catalog()
-    own, other = (
-        fdp.add_dataset(catalog, distributions=1),
-        fdp.add_dataset(catalog, distributions=0),
-    )
-    shared = child(own, 0)
-    fdp.list_also(shared, other)
-    site = Site(fdp)
-    site.job()
-    assert (resources(site, fdp, own), resources(site, fdp, other)) == (["File 1"], ["File 1"])
-    unchanged(site)
-    fdp.change(shared, title="Shared")
-    site.job()
-    assert (resources(site, fdp, own), resources(site, fdp, other)) == (["Shared"], ["Shared"])
-    unchanged(site)
-
-
-DISTRIBUTIONS = [
-    # statuses of the distribution by hours, and the job that removes its resource
-    ("once", {0: 404, 1: 200}, None),
-    ("404, a day later", {0: 404, 23: 404, 24: 404}, 24),
-    ("403, a day later", {0: 403, 24: 403}, 24),
-    ("401 and then 410", {0: 401, 24: 410, 48: 410}, 48),
-    ("answered in between", {0: 404, 12: 200, 24: 404, 47: 404, 48: 404}, 48),
-    ("failed in between", {0: 404, 12: 500, 24: 404}, 24),
-    ("never anything but failures", {0: 500, 24: 500, 48: 500, 480: 500}, None),
-    ("is listed no more", {0: 500, 1: None}, 1),
-    ("gone, and is listed no more", {0: 404, 1: None}, 1),
-]
-
-
-@pytest.mark.parametrize(
-    ("jobs", "goes_in"),
-    [row[1:] for row in DISTRIBUTIONS],
-    ids=[row[0] for row in DISTRIBUTIONS],
-)
-def test_distributions_that_cannot_be_read(
-    fdp: FdpServer, jobs: dict[int, int | None], goes_in: int | None
-) -> None:
-    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=2)
-    failing = child(dataset, 0)
-    site = Site(fdp)
-    site.job()
-    before = site.packages
-    for hours, status in jobs.items():
-        fdp.faults.clear()
-        fdp.publish(failing)
-        if status is None:
-            fdp.unlist(failing, dataset)
-        elif status in (401, 403):
-            fdp.withdraw(failing, status)
-        elif status in (404, 410):
-            fdp.vanish(failing, status)
-        elif status != 200:
-            fdp.faults[failing.path] = faults.Status(status)
-        job = site.job(NOW + timedelta(hours=hours))
-        assert job.errors == []
-        stays = goes_in is None or hours < goes_in
-        assert resources(site, fdp, dataset) == (["File 1", "File 2"] if stays else ["File 2"])
-        assert job.of(RecordClass.CHANGED) == (urls(fdp, dataset) if hours == goes_in else set())
-        told = [
-            one for one in job.warnings if one.startswith(f"distribution {fdp.url_of(failing)}: ")
-        ]
-        assert len(told) == (status not in (200, None))
-        assert job.drafts == 0
-    assert site.packages is before
-    if goes_in is not None and status is not None:
-        # From now on it is a draft, which is counted and no error.
-        job = site.job(NOW + timedelta(days=99))
-        assert job.warnings == []
-        assert job.drafts == 1
 
 
 @pytest.mark.parametrize("status", [403, 404])
@@ -190,25 +108,6 @@ def test_a_distribution_without_a_url_may_be_one_that_is_missing(
     )
     job = site.job()
     assert (job.warnings, len(site.packages[iri].resources)) == ([], 1)
-
-
-@pytest.mark.parametrize("has_end", [False, True])
-def test_a_document_without_an_end_takes_nothing_away(fdp: FdpServer, has_end: bool) -> None:
-    """It ends before the distributions; only a second job a day later takes it as it is."""
-    dataset = fdp.add_dataset(fdp.add_catalog())
-    site = Site(fdp)
-    site.job()
-    before = dict(site.packages)
-    iri = fdp.iri_of(dataset)
-    body = f'<{iri}> a <{DCAT}Dataset>; <http://purl.org/dc/terms/title> "A title" .'.encode()
-    length = f"Content-Length: {len(body)}\r\n" if has_end else ""
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\nConnection: close\r\n{length}\r\n"
-    fdp.faults[dataset.path] = faults.Raw(head.encode() + body)
-    job = site.job()
-    assert job.errors == []
-    assert (site.packages == before) is not has_end
-    site.job(NOW + DAY)
-    assert site.packages[iri].resources == [] and site.packages[iri].title == "A title"
 
 
 def test_a_distribution_that_its_document_calls_otherwise(fdp: FdpServer) -> None:

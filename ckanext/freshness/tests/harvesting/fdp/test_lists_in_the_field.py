@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from ckanext.freshness.harvesting.strategy import WITHDRAWN_AFTER, RecordClass
@@ -58,27 +56,6 @@ def turtle(fdp: FdpServer, text: str) -> Answer:
         "@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> ."
     )
     return Answer.text(f"{prefixes}\n{text.replace('BASE', fdp.url)}", "text/turtle")
-
-
-@pytest.mark.parametrize("respell", [lambda url: f"{url}/", lambda url: f"https{url[4:]}"])
-@pytest.mark.parametrize("is_container", [True, False])
-def test_a_list_of_a_catalog_in_another_spelling_of_its_url(
-    fdp: FdpServer, is_container: bool, respell: Callable[[str], str]
-) -> None:
-    """Behind a proxy, servers mix the spellings of a record's URL in one document."""
-    site, (catalog, above), records = harvested(fdp, 6, 0)
-    datasets, iri = [*map(fdp.iri_of, records)], fdp.iri_of(catalog)
-    other = f"<{respell(iri)}> dcat:dataset <{datasets[0]}> ; dct:hasPart <{fdp.iri_of(above)}> ."
-    if is_container:
-        other = (
-            "<#c> a ldp:DirectContainer ; ldp:hasMemberRelation <http://o.example/cohort> ;"
-            f"ldp:membershipResource <{respell(iri)}> ; ldp:contains <{datasets[0]}> ."
-        )
-    listed = ", ".join(f"<{one}>" for one in datasets[1:])
-    text = f"@prefix ldp: <http://www.w3.org/ns/ldp#> . <{iri}> a dcat:Catalog ; dcat:dataset {listed} ."
-    fdp.files[catalog.path] = turtle(fdp, f"{text} {other}")
-    job = site.job()
-    assert (job.errors, job.of(RecordClass.UNCHANGED)) == ([], set(datasets))
 
 
 def test_a_record_that_is_gone_only_at_another_spelling_of_its_url(fdp: FdpServer) -> None:

@@ -20,11 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
 from ckanext.freshness.harvesting.record import KnownRecord
-from ckanext.freshness.tests.harvesting.fdp.catalogue import (
-    CHANGES,
-    FAULTS,
-    Catalogue,
-)
+from ckanext.freshness.tests.harvesting.fdp.catalogue import CHANGES, FAULTS, Catalogue
 from ckanext.freshness.tests.harvesting.fdp.crawling import HURRIED, LIMITS, Job, Site
 from ckanext.freshness.tests.harvesting.fdp.evidence import Evidence, Moment, identity
 from ckanext.freshness.tests.harvesting.proof_machine import ProofMachine, run
@@ -94,10 +90,7 @@ class Machine(ProofMachine):
     ) -> None:
         """Harvest a new catalogue with so many datasets in each catalog."""
         layout = Layout(
-            containers=containers,
-            paging=paging,
-            page_size=size,
-            newest_first=newest_first,
+            containers=containers, paging=paging, page_size=size, newest_first=newest_first
         )
         self.catalogue = Catalogue(self.server, layout, catalogs=len(datasets), is_root=is_root)
         for catalog, count in enumerate(datasets):
@@ -116,10 +109,7 @@ class Machine(ProofMachine):
 
     @rule(changes=changes(), broken=breakages(), hours=st.integers(1, 30))
     def fail(
-        self,
-        changes: list[tuple[str, int, int]],
-        broken: list[tuple[str, bool, int]],
-        hours: int,
+        self, changes: list[tuple[str, int, int]], broken: list[tuple[str, bool, int]], hours: int
     ) -> None:
         """Change the catalogue, and harvest it while the server fails: a fault, of a container, and a place."""
         self._change(changes)
