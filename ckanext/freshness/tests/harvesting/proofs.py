@@ -76,11 +76,7 @@ class History:
     gone_catalogs: dict[str, datetime] = dataclasses.field(default_factory=dict)
 
     def note(
-        self,
-        evidence: Evidence,
-        known: Collection[str],
-        catalogs: Mapping[str, str],
-        now: datetime,
+        self, evidence: Evidence, known: Collection[str], catalogs: Mapping[str, str], now: datetime
     ) -> None:
         """Note the answers of a complete gather.
 

@@ -19,12 +19,7 @@ from redis.exceptions import ConnectionError as RedisAway
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.status.refresh import refresh
-from ckanext.freshness.tests.harvesting.conftest import (
-    TITLES,
-    Harvest,
-    Job,
-    Published,
-)
+from ckanext.freshness.tests.harvesting.conftest import TITLES, Harvest, Job, Published
 from ckanext.freshness.tests.servers.faults import Hold, Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.tcp import TcpProxy
@@ -103,18 +98,6 @@ def assert_each_is_there_once(harvest: Harvest, titles: list[str]) -> dict[str, 
 def assert_solr_is_blamed(job: Job) -> None:
     assert job.errors
     assert all("Solr" in error or "SearchIndexError" in error for error in job.errors)
-
-
-def test_solr_is_away_in_the_middle_of_a_first_import(harvest: Harvest, solr: TcpProxy) -> None:
-    job_id = harvest.start()
-    harvest.gather()
-    solr.leave_at(b"Dataset 2")
-    harvest.fetch()
-    solr.open()
-    assert_solr_is_blamed(harvest.finish(job_id))
-    written = stored_ids()
-    assert harvest.run().errors == []
-    assert assert_each_is_there_once(harvest, TITLES).keys() >= written.keys()
 
 
 def test_solr_is_away_while_datasets_are_changed_and_deleted(
@@ -207,19 +190,6 @@ def test_redis_is_away_when_a_gather_publishes(harvest: Harvest, redis: TcpProxy
     assert job.errors == []
     assert job.stats["added"] == len(TITLES)
     assert_each_is_there_once(harvest, TITLES)
-
-
-def test_redis_is_away_when_a_page_is_done(harvest: Harvest, redis: TcpProxy) -> None:
-    job_id = harvest.start()
-    harvest.gather()
-    redis.leave_at(b"DEL", b"ckanext-harvest")
-    with pytest.raises(RedisAway):
-        fetch_consumer()
-    redis.open()
-    known = stored_ids()
-    assert len(known) == len(TITLES)
-    assert recover(harvest, job_id).stats["errored"] == 0
-    assert assert_each_is_there_once(harvest, TITLES) == known
 
 
 # PostgreSQL

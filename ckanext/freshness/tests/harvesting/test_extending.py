@@ -121,7 +121,7 @@ def test_its_parts_are_parts_of_the_site(app: Any) -> None:
         assert "plain list: 2 links checked" in run("freshness", "nightly")[1]
         # The nightly check asks only for what is not the checker's.
         assert {(one.method, one.path) for one in server.requests} == {
-            *(("HEAD", "/there"), ("HEAD", "/gone"), ("GET", "/other")),
+            *(("HEAD", "/there"), ("HEAD", "/gone"), ("GET", "/other"))
         }
         refused = f"Another plugin checks the links of {dataset}."
         assert refused in run("freshness", "check", dataset)[1]

@@ -29,11 +29,7 @@ def test_drafts_and_what_becomes_no_dataset_are_told(fdp: FdpServer, app: Any) -
     assert (first.errors, first.stats["added"], first.drafts) == ([], 1, 3)
     report = call_action("harvest_job_report", id=first.id)
     assert report["not_harvested"] == [
-        {
-            "kind": "Biobank",
-            "count": 1,
-            "examples": [fdp.url_of(biobank)],
-        },
+        {"kind": "Biobank", "count": 1, "examples": [fdp.url_of(biobank)]},
         {"kind": "draft", "count": 3, "examples": sorted(map(fdp.url_of, drafts))},
     ]
     admin = {"Authorization": factories.SysadminWithToken()["token"]}

@@ -20,12 +20,7 @@ from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
 from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.harvesting.object_writer import ObjectWriter
-from ckanext.freshness.tests.harvesting.conftest import (
-    TITLES,
-    Harvest,
-    Job,
-    Published,
-)
+from ckanext.freshness.tests.harvesting.conftest import TITLES, Harvest, Job, Published
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.harvesting.test_away import age_messages, cron
 from ckanext.freshness.tests.processes import CkanProcess, until

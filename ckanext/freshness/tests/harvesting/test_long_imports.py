@@ -19,11 +19,7 @@ from ckanext.freshness.harvesting.packages.writer import MOST_PARTS
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import TITLES, Harvest, add_source, stored
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
-from ckanext.freshness.tests.harvesting.test_killed import (
-    PATIENCE,
-    in_a_thread,
-    waits_for_a_lock,
-)
+from ckanext.freshness.tests.harvesting.test_killed import PATIENCE, in_a_thread, waits_for_a_lock
 from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -50,10 +46,7 @@ def remove_the_session() -> None:
 
 
 def test_an_import_that_does_not_end(
-    stumbling: StumblingPlugin,
-    fdp: FdpServer,
-    harvest: Harvest,
-    monkeypatch: pytest.MonkeyPatch,
+    stumbling: StumblingPlugin, fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is an error of its record, whether that is new, changed or deleted; the others are imported."""
     harvest.configure(delete_unlisted=True)

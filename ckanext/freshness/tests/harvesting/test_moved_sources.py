@@ -32,21 +32,6 @@ def move(fdp: FdpServer, harvest: Harvest) -> None:
     harvest.switch(url=there)
 
 
-def test_records_at_another_host_keep_their_ids_by_uuid(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    for _ in range(3):
-        fdp.add_dataset(catalog)
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    before = ids(harvest)
-    fdp.remove(next(iter(fdp.datasets)))
-    move(fdp, harvest)
-    job = harvest.run()
-    # The removed one was left out for the first time.
-    assert (job.errors, job.stats["added"], job.stats["deleted"]) == ([], 0, 0)
-    assert ids(harvest) == before
-
-
 def test_records_at_other_paths_keep_their_ids_by_uuid(fdp: FdpServer) -> None:
     """All records, distributions and files are at other URLs, and one distribution cannot be read there."""
     catalog = fdp.add_catalog()

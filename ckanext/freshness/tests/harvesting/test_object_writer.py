@@ -13,7 +13,6 @@ from ckanext.freshness.harvesting.known_records import current_records
 from ckanext.freshness.reporting import harvests
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -154,22 +153,3 @@ def test_the_original_url_is_the_records_own(fdp: FdpServer) -> None:
     found = {plugin.get_original_url(one.id) for one in objects}
     assert found == {fdp.iri_of(catalog), fdp.iri_of(dataset)}
     assert plugin.get_original_url("no such object") is None
-
-
-def test_objects_that_are_sent_again_after_a_newer_job(fdp: FdpServer) -> None:
-    """A message that Redis sends again must not restore an old version of a record.
-
-    The first record of the page is still current; another one was written anew.
-    """
-    catalog = fdp.add_catalog()
-    for _ in range(3):
-        fdp.add_dataset(catalog)
-    harvest = add_source(fdp.source_url)
-    objects = harvest.objects(harvest.run())
-    lead = next(one for one in objects.values() if "page" in one.extras)
-    newer = next(one for one in fdp.datasets if objects[fdp.iri_of(one)].id != lead.id)
-    fdp.change(newer, title="Newer")
-    harvest.run()
-    for sent in (lead, objects[fdp.iri_of(newer)]):
-        p.get_plugin("fdp_harvester").import_stage(harvest_model.HarvestObject.get(sent.id))
-        assert harvest.datasets()[fdp.iri_of(newer)]["title"] == "Newer"

@@ -139,11 +139,7 @@ def test_pages_of_a_running_job_refresh_themselves(editor: Browser, idle: Harves
     ],
 )
 def test_the_next_job_is_that_of_the_schedule(
-    app: Any,
-    idle: Harvest,
-    frequency: str,
-    next_run: timedelta | None,
-    words_for_it: str | None,
+    app: Any, idle: Harvest, frequency: str, next_run: timedelta | None, words_for_it: str | None
 ) -> None:
     model.Session.execute(
         sa.text("UPDATE harvest_source SET frequency = :frequency, next_run = :at WHERE id = :id"),

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from resource import (
-    RLIMIT_AS,
-    RLIMIT_CPU,
-    RUSAGE_SELF,
-    getpagesize,
-    getrusage,
-    setrlimit,
-)
+from resource import RLIMIT_AS, RLIMIT_CPU, RUSAGE_SELF, getpagesize, getrusage, setrlimit
 
 import pytest
 from rdflib import DCTERMS, RDF, Graph, Literal, URIRef

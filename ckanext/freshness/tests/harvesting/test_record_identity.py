@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.tests.harvesting.conftest import (
-    Harvest,
-    add_source,
-)
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer

@@ -74,39 +74,6 @@ def test_a_wall_is_held_and_its_approval_outlives_a_failure(
     assert harvest.hold() is None and len(harvest.current()) == 12
 
 
-def test_a_dataset_that_answers_again_after_a_wall_needs_a_new_approval(
-    fdp: FdpServer, harvest: Harvest, app: Any
-) -> None:
-    behind = fdp.datasets[-2:]
-    answer(fdp, 403, *behind)
-    harvest.run()
-    harvest.wait_a_day()
-    harvest.run()
-    approve(app, harvest)
-    answer(fdp, 200)
-    assert harvest.run().errors == [] and harvest.hold() is None
-    answer(fdp, 403, *behind)
-    for held in (None, 2):
-        assert harvest.run().stats["deleted"] == 0
-        assert harvest.hold() is held or harvest.hold()["count"] == held
-        harvest.wait_a_day()
-
-
-def test_a_dataset_behind_a_wall_that_is_gone_needs_no_approval(
-    fdp: FdpServer, harvest: Harvest
-) -> None:
-    behind = fdp.datasets[-2:]
-    answer(fdp, 403, *behind)
-    fdp.unlist(behind[0], fdp.catalogs[1])
-    harvest.run()
-    harvest.wait_a_day()
-    harvest.run()
-    assert harvest.hold()["count"] == 2
-    answer(fdp, 404, behind[0])
-    assert harvest.run().stats["deleted"] == 1
-    assert harvest.hold() is None and len(harvest.current()) == 13
-
-
 def refusals() -> list[str]:
     rows = model.Session.query(HarvestObjectExtra.value).filter_by(key="refusal")
     return [row.value for row in rows]

@@ -9,7 +9,6 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
-from bs4 import BeautifulSoup
 from ckan.tests import factories
 from ckan.tests.helpers import call_action, call_auth
 
@@ -288,27 +287,6 @@ def test_held_and_failed_are_two_facts_and_a_report_stays(
     assert state_of(held_by.id) == ("held", ["4 on hold"])
 
 
-def test_held_and_errors_of_one_job_are_two_facts(
-    fdp: FdpServer, harvest: Harvest, app: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
-    headers = {"Authorization": factories.SysadminWithToken()["token"]}
-    for record in fdp.datasets[1:]:
-        fdp.remove(record)
-    fdp.faults = {fdp.add_catalog().path: Status(503)}
-    assert state_of(harvest.run().id) == ("held", ["1 unchanged", "3 on hold"])
-    page = BeautifulSoup(app.get("/freshness", headers=headers).body, "html.parser")
-    for part, error in (
-        ("#freshness-attention", "The server has a fault (503)"),
-        ("[aria-labelledby=part-sources]", "1 record could not be harvested"),
-    ):
-        found = page.select_one(part)
-        assert found is not None
-        text = found.get_text()
-        assert "would be deleted" in text or "on hold" in text
-        assert error in text, part
-
-
 def state_of(job_id: str) -> tuple[str, list[str]]:
     """Return the state of a job, and what its report counts."""
     source = model.Session.get(HarvestJob, job_id).source_id
@@ -340,24 +318,6 @@ def test_a_release_outlives_jobs_beside_what_is_held_anew(
     (left,) = harvest.hold()["held"]
     assert left["url"] == fdp.iri_of(other[0])
     assert decisions(harvest).held == {left["guid"]}
-
-
-def test_a_release_that_outlived_a_job_can_be_taken_back(
-    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
-    empty(fdp)
-    harvest.run()
-    harvest.release()
-    fdp.faults[fdp.catalogs[0].path] = Status(503)
-    harvest.run()
-    assert len(decisions(harvest).released) == 4
-    shown = take_back(harvest)
-    assert (shown["released_at"], shown["released_by"]) == (None, None)
-    assert decisions(harvest).released == frozenset()
-    fdp.faults.clear()
-    assert harvest.run().stats["deleted"] == 0
-    assert harvest.hold()["count"] == 4
 
 
 def brake(

@@ -136,19 +136,6 @@ def test_an_aborted_job_imports_nothing_later(site: Site) -> None:
     site.assert_told()
 
 
-def test_records_of_a_deleted_source_are_no_results_of_the_job_that_takes_them_over(
-    fdp: FdpServer, site: Site
-) -> None:
-    site.run()
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=site.harvest.source["id"])
-    site.harvest, site.told = add_source(fdp.source_url), {}
-    fdp.faults = {"/": Status(503)}
-    assert "Failed" in site.run()
-    fdp.faults = {}
-    assert "Finished 4 unchanged" in site.run()
-    site.assert_told()
-
-
 def test_a_job_that_is_aborted_while_it_reads_the_source(
     fdp: FdpServer, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

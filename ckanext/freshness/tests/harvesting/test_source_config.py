@@ -61,11 +61,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("delete_unlisted", "yes", "true or false"),
     ("max_deletions", -1, "a whole number from 0 to 10000000"),
     ("keep_fields", {"notes": True}, "a list of fields"),
-    (
-        "keep_fields",
-        ["title", "extras.title"],
-        '"extras.title" is none',
-    ),
+    ("keep_fields", ["title", "extras.title"], '"extras.title" is none'),
     ("default_tags", "health", "a list of tags"),
     (
         "default_tags",

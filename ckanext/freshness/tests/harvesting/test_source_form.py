@@ -210,9 +210,7 @@ def test_secrets_are_used_and_never_shown(
     other = fdp.url_at("127.0.0.2")
     fdp.faults[elsewhere.path] = Redirect(f"{other}{elsewhere.path}", times=1)
     harvest = add_source(
-        fdp.source_url,
-        headers={"Authorization": {"env": "FDP_TOKEN"}},
-        allowed_hosts=["127.0.0.2"],
+        fdp.source_url, headers={"Authorization": {"env": "FDP_TOKEN"}}, allowed_hosts=["127.0.0.2"]
     )
     with caplog.at_level("DEBUG"):
         job = harvest.run()

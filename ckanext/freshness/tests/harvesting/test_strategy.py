@@ -736,11 +736,7 @@ def test_drafts_that_never_were_ours_say_nothing_of_a_wall() -> None:
 
 
 def test_new_readable_records_count_against_a_wall() -> None:
-    found = [
-        seen(1, ReadOutcome.FORBIDDEN, A),
-        *present(*range(10, 15)),
-        *present(2, 3, catalog=B),
-    ]
+    found = [seen(1, ReadOutcome.FORBIDDEN, A), *present(*range(10, 15)), *present(2, 3, catalog=B)]
     current = [known(1, refusal=FORBIDDEN_A_DAY_AGO), known(2, B), known(3, B)]
     assert deleted(decide(current, found)) == {"1"}
 

@@ -22,7 +22,6 @@ from ckanext.freshness.tests.harvesting.conftest import (
     Harvest,
     Published,
     add_source,
-    stored,
     sysadmin,
 )
 from ckanext.freshness.tests.servers import faults
@@ -405,25 +404,6 @@ def test_two_former_sources_of_one_url(fdp: FdpServer) -> None:
     assert {package_id for _, package_id in third.current()} == packages
     assert first.current() == second.current() == []
     assert [one["url"] for one in third.hold()["held"]] == [fdp.iri_of(unlisted)]
-
-
-def test_two_former_sources_with_the_same_datasets(fdp: FdpServer) -> None:
-    """The source that continues them has one dataset of each record; the others stay as they are."""
-    filled(fdp)
-    sources = [add_source(fdp.source_url, language=one) for one in ("en", "fr")]
-    for harvest in sources:
-        harvest.run()
-    former = [{package_id for _, package_id in one.current()} for one in sources]
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=sources[0].source["id"])
-    sources[1].switch(config='{"language":"en"}')
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=sources[1].source["id"])
-
-    again = make_again(sources[0], name="again")
-    for _ in range(2):
-        job = again.run()
-        assert job.stats["deleted"] == job.stats["added"] == 0 and job.errors == []
-        assert {package_id for _, package_id in again.current()} == former[1]
-        assert {stored(one)["state"] for one in former[0] | former[1]} == {"active"}
 
 
 def test_a_record_that_was_withdrawn_before_its_source_was_made_again(published: Published) -> None:

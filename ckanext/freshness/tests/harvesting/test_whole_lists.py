@@ -17,12 +17,7 @@ from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.ckan.conftest import Crawled
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, Job, Site
-from ckanext.freshness.tests.harvesting.served_lists import (
-    PREFIXES,
-    TURTLE,
-    Documents,
-    datasets,
-)
+from ckanext.freshness.tests.harvesting.served_lists import PREFIXES, TURTLE, Documents, datasets
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
@@ -276,10 +271,7 @@ NOT_WHOLE: dict[str, Row] = {
         page(FIVE + "<> dcat:dataset [ a dcat:Dataset ; dct:title '6' ] ."), KEPT, NAMELESS
     ),
     "two datasets with one identifier": Row(
-        page(FIVE + SAME),
-        KEPT,
-        "it lists 2 records without a URL",
-        dcat=(KEPT, NAMELESS),
+        page(FIVE + SAME), KEPT, "it lists 2 records without a URL", dcat=(KEPT, NAMELESS)
     ),
     "no end": Row(endless, KEPT, "its server does not say where the document ends"),
     "other URLs, of which none answers": Row(
@@ -317,9 +309,7 @@ NOT_WHOLE: dict[str, Row] = {
     "403": Row(fault(lambda: faults.Status(403)), KEPT, "/c: The server refuses access (403)"),
     "HTML": Row(fault(faults.html), KEPT, "text/html: not RDF"),
     "other RDF": Row(
-        fault(lambda: faults.Body(b"<http://a> <http://b> <http://c> .")),
-        KEPT,
-        "no catalog",
+        fault(lambda: faults.Body(b"<http://a> <http://b> <http://c> .")), KEPT, "no catalog"
     ),
     "an empty document": Row(
         fault(faults.empty), KEPT, "/c: The server sent an empty file: text/turtle"

@@ -202,20 +202,6 @@ def test_whoever_saves_a_source_has_the_rights_of_the_action(
     assert "only a sysadmin may save" in first and "only users who may create organi" in second
 
 
-def test_a_dataset_with_too_many_parts_is_the_error_of_one_record(portal: PortalServer) -> None:
-    resource = {"name": "One", "url": "https://example.org/1.csv"}
-    many: dict[str, list[Any]] = {
-        "extras": [{"key": f"key {n}", "value": "value"} for n in range(5_001)],
-        "resources": [resource] * 2_501,
-        "tags": [{"name": f"tag {n}"} for n in range(5_001)],
-    }
-    for dataset_id, (key, parts) in zip(sorted(portal.datasets), many.items(), strict=False):
-        portal.change(dataset_id, **{key: parts})
-    job = add_portal(portal).run()
-    assert (job.stats["added"], job.stats["errored"]) == (3, 3)
-    assert all("of a dataset are harvested" in words for words in job.errors)
-
-
 def test_ids_and_names_that_are_taken_here_stay_with_their_owners(portal: PortalServer) -> None:
     first, second, third, *_ = sorted(portal.datasets)
     # Another source has harvested it.
@@ -245,39 +231,7 @@ def test_ids_and_names_that_are_taken_here_stay_with_their_owners(portal: Portal
     assert identities(harvest) == before
 
 
-def test_a_portal_of_one_dataset_moves(portal: PortalServer) -> None:
-    for gone in sorted(portal.datasets)[1:]:
-        del portal.datasets[gone]
-    harvest = add_portal(portal)
-    assert counts(harvest) == {"added": 1}
-    before = identities(harvest)
-    there = portal.url_at("127.0.0.2")
-    harvest.switch(url=there)
-    assert counts(harvest) == {"updated": 1}
-    assert identities(harvest) == before
-    # A new source there takes over the dataset of the deleted one.
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
-    new = add_portal(portal)
-    new.run()
-    assert identities(new) == before
-
-
 # Options
-
-
-def test_an_answer_ends_a_refusal_though_the_deletion_is_held(portal: PortalServer) -> None:
-    """Only two jobs in a row that are refused a day apart prove that a dataset was withdrawn."""
-    harvest = add_portal(portal)
-    harvest.run()
-    dataset_id, left_out = next(iter(portal.datasets.items()))
-    portal.unindexed.add(dataset_id)
-    for is_private, is_held in ((True, False), (False, True), (True, True)):
-        left_out["private"] = is_private
-        assert harvest.run().stats["deleted"] == 0
-        assert bool(harvest.hold()) is is_held
-        harvest.wait_a_day()
-    assert harvest.run().stats["deleted"] == 1
-    assert harvest.hold() is None
 
 
 def test_extras_tags_and_groups(portal: PortalServer) -> None:
@@ -466,18 +420,8 @@ def test_a_real_ckan(own_url: str) -> None:
     assert owners == {"town"}
 
 
-def test_the_key_of_the_api_comes_from_the_environment(
-    portal: PortalServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PORTAL_KEY", "open sesame")
-    add_portal(portal, headers={"Authorization": {"env": "PORTAL_KEY"}}).run()
-    assert {one.headers["Authorization"] for one in portal.requests} == {"open sesame"}
-
-
 @pytest.mark.usefixtures("ckan_harvester")
-def test_packages_of_a_deleted_source_of_the_type_ckan_are_taken_over(
-    portal: PortalServer,
-) -> None:
+def test_packages_of_a_deleted_source_of_the_type_ckan_are_taken_over(portal: PortalServer) -> None:
     old = add_source(portal.url, source_type="ckan")
     assert counts(old) == {"added": 6}
     before = identities(old)

@@ -99,15 +99,3 @@ def test_a_held_dataset_that_is_deleted_there_leaves_the_hold(portal: DcatPortal
     job = harvest.run()
     assert job.errors == [] and job.stats["deleted"] == 1, harvest.hold()
     assert harvest.hold() is None and copies(portal) == COUNT - 1
-
-
-def test_datasets_that_are_deleted_or_private_there(portal: DcatPortal) -> None:
-    """They need no approval, but a second job: no job has read them at their URLs, which answer 404."""
-    harvest = portal.harvest
-    harvest.run()
-    call_action("package_delete", {"user": sysadmin()}, id=portal.ids[0])
-    call_action("package_patch", {"user": sysadmin()}, id=portal.ids[1], private=True)
-    assert harvest.run().stats["deleted"] == 0 and harvest.hold() is None
-    harvest.wait_a_day()
-    assert harvest.run().stats["deleted"] == 2
-    assert harvest.hold() is None and copies(portal) == COUNT - 2

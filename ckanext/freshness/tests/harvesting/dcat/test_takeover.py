@@ -12,7 +12,7 @@ from ckan.tests.helpers import call_action
 from rdflib import Graph
 from rdflib.compare import graph_diff, to_isomorphic
 
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras, sysadmin
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras
 from ckanext.freshness.tests.servers.catalogue import CatalogueServer, Entry
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -71,16 +71,6 @@ def test_a_resource_that_goes_and_comes_back_has_the_id_of_dcat_rdf(
         assert harvest.run().errors == []
         assert len(found(harvest)["Dataset 1"][2]) == len(files)
     assert found(harvest)["Dataset 1"] == before
-
-
-def test_the_packages_of_a_deleted_source_are_taken_over(server: CatalogueServer) -> None:
-    harvest = add_source(server.source_url, source_type="dcat_rdf")
-    harvest.run()
-    before = found(harvest)
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
-    again = add_source(server.source_url, source_type="dcat_catalog")
-    assert again.run().errors == []
-    assert found(again) == before
 
 
 SAID = """

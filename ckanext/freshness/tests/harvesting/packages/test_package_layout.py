@@ -330,11 +330,7 @@ INSTITUTE = {"name": "Institute", "uri": "https://example.org/i"}
             {"maintainer": "Desk", "maintainer_email": "desk@example.org"},
         ),
         ({"creator": [INSTITUTE], "publisher": [DESK]}, (), {"author": "Institute"}),
-        (
-            {"publisher": [DESK]},
-            (),
-            {"author": "Desk", "author_email": "desk@example.org"},
-        ),
+        ({"publisher": [DESK]}, (), {"author": "Desk", "author_email": "desk@example.org"}),
         ({"contact": [DESK], "publisher": [DESK]}, ("contact", "creator"), {}),
     ],
 )

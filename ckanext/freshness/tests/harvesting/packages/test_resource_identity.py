@@ -8,11 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.packages.merge import (
-    ids_to_keep,
-    merge,
-    with_resource_ids,
-)
+from ckanext.freshness.harvesting.packages.merge import ids_to_keep, merge, with_resource_ids
 from ckanext.freshness.harvesting.record import LaidOutRecord
 from ckanext.freshness.resource_identity import resource_key
 
