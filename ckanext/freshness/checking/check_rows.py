@@ -227,6 +227,7 @@ def resources_to_check(
                 has_shape=row.has_shape,
                 is_new=is_new,
                 is_touched=is_touched,
+                date_column=row.date_column,
             )
 
 
@@ -383,7 +384,7 @@ _TO_CHECK = f"""
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     r.url = e.access_url AND coalesce(e.download_url, '') = '' AS may_be_landing_page,
-    c.known, c.shape IS NOT NULL AS has_shape, d.frequency_days, (
+    c.known, c.shape IS NOT NULL AS has_shape, m.date_column, d.frequency_days, (
         SELECT max(e.happened_at) FROM freshness_evidence e
         WHERE e.package_id = c.package_id AND e.resource_id = c.resource_id AND (
             e.evidence IN ('upload', 'harvest', 'http header', 'hash')
@@ -397,6 +398,7 @@ FROM unnest(CAST(:ids AS text[])) WITH ORDINALITY AS i (id, number)
 JOIN freshness_check c ON c.resource_id = i.id
 JOIN resource r ON r.id = c.resource_id AND r.url = c.url AND r.state = 'active'
 LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
+LEFT JOIN freshness_resource m ON m.resource_id = c.resource_id
 CROSS JOIN json_to_record(CAST(coalesce(nullif(r.extras, ''), '{{}}') AS json))
     AS e (access_url text, download_url text)
 ORDER BY i.number"""

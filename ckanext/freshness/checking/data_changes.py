@@ -23,7 +23,7 @@ from ..aging.evidence import Evidence
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import LOCK_CLASS
 from ..dates import parse_date, utc, utc_text
-from .decisions import OUTCOMES, CheckResult, Outcome, outcomes_that
+from .decisions import OUTCOMES, CheckResult, Outcome, meant, outcomes_that
 from .formats import Shape, TableShape
 from .observations import newest_period
 
@@ -104,12 +104,13 @@ def _summary(result: CheckResult, row: Any) -> dict[str, Any] | None:
     """Return what a check shows of a change: the difference of shapes, and ``data_until``, the newest periods
     before (None if that is unknown) and after."""
     before, found = result.resource.known, dict[str, Any]()
+    answer = result.resource.date_column
     if not before.outdated:
         was = [TableShape(*one) for one in row.was["shape"] or ()]
         found = difference(was, result.shape or ()) or {}
-    after = newest_period(result.known.dates or ()) if result.hashed else None
+    after = newest_period(meant(result.known.dates or (), answer)) if result.hashed else None
     if after is not None:
-        earlier = None if before.outdated else newest_period(before.dates or ())
+        earlier = None if before.outdated else newest_period(meant(before.dates or (), answer))
         found["data_until"] = [earlier, after]
     return found or None
 
@@ -135,6 +136,26 @@ def write(changes: Sequence[DataChange]) -> None:
 
 def _json_value(value: Any) -> str:
     return value.value if isinstance(value, Evidence) else str(utc_text(value))
+
+
+def choose_column(resource_id: str, answer: Sequence[str | None] | None) -> None:
+    """Store which column says up to when the data of a file reach; nothing is committed.
+
+    What was learned of the dates of another column is forgotten.
+
+    :param answer: see :func:`.decisions.meant`
+    """
+    values = {"id": resource_id, "answer": None if answer is None else json.dumps(answer)}
+    model.Session.execute(sa.text(_CHOOSE), values)
+
+
+_CHOOSE = """
+WITH learned AS (UPDATE freshness_check SET known = known - 'data_since' WHERE resource_id = :id),
+changes AS (
+    UPDATE freshness_change SET summary = nullif(summary - 'data_until', '{}')
+    WHERE resource_id = :id AND summary ? 'data_until'
+)
+UPDATE freshness_resource SET date_column = CAST(:answer AS jsonb) WHERE resource_id = :id"""
 
 
 def prune(now: datetime) -> int:

@@ -241,6 +241,7 @@ class ResourceToCheck(NamedTuple):
     :ivar is_touched: whether the resource's own date is later than at the previous run
     :ivar doubts: whether dates and pages are doubted, as by the policy ``learned``: a date counts once it was
         compared with the file's contents, and a page is no evidence. HDX believes both
+    :ivar date_column: an editor's answer, see :func:`meant`
     """
 
     resource_id: str
@@ -258,6 +259,7 @@ class ResourceToCheck(NamedTuple):
     is_new: bool = False
     is_touched: bool = False
     doubts: bool = False
+    date_column: Sequence[str | None] | None = None
 
 
 class Attempt(NamedTuple):
@@ -650,6 +652,20 @@ def _seen(known: KnownContent, headers: AnswerHeaders, digest: Digest) -> KnownC
     )
 
 
+def meant(
+    columns: Sequence[DateColumn], answer: Sequence[str | None] | None
+) -> Sequence[DateColumn]:
+    """Return the columns that may say up to when data reach, after an editor was asked which one does.
+
+    :param columns: of dates, in the file
+    :param answer: the sheet and the name of one; empty for none of them; None without an answer. It does not
+        count as long as the file has no such column
+    """
+    if answer is None:
+        return columns
+    return [one for one in columns if [*answer] == [*one[:2]]] or (columns if answer else ())
+
+
 def with_tables(result: CheckResult, shape: Shape, dates: Sequence[DateColumn]) -> CheckResult:
     """Return a result with what was read of the file's tables.
 
@@ -659,10 +675,11 @@ def with_tables(result: CheckResult, shape: Shape, dates: Sequence[DateColumn]) 
     names = [name for table in shape for name in table.columns or ()]
     is_whole = bool(shape) and all(table.columns is not None for table in shape)
     found = merged(result.known.dates or (), dates, names if is_whole else None)
-    before, period = result.resource.known, newest_period(found)
-    is_same = period is not None and period == newest_period(before.dates or ())
-    since = before.data_since if is_same else result.attempt.at
-    since = None if period is None else since
+    before, answer = result.resource.known, result.resource.date_column
+    period = newest_period(meant(found, answer))
+    is_same = period == newest_period(meant(before.dates or (), answer))
+    at = (is_same and before.data_since) or result.attempt.at
+    since = None if period is None else at
     known = replace(result.known, dates=found or None, data_since=since)
     return result._replace(shape=shape, known=known)
 

@@ -42,6 +42,7 @@ freshness_resource_history = tk.auth_allow_anonymous_access(
 )
 freshness_confirm = _as_for("package_update", "Users who may edit the dataset.")
 freshness_check = _as_for("package_update", "Users who may edit the dataset.")
+freshness_date_column = _as_for("package_update", "Users who may edit the dataset.")
 freshness_ignore = _as_for("package_update", "Users who may edit the dataset.")
 
 _EDITORS_OF_SOURCE = ("harvest_source_update", "Users who may edit the harvest source.")

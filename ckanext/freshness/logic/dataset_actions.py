@@ -15,8 +15,9 @@ from .. import settings
 from ..aging import frequency
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import status_at
+from ..checking.data_changes import choose_column
 from ..checking.decisions import KnownContent
-from ..checking.observations import Silence, period_text
+from ..checking.observations import DateColumn, Silence, newest, period_text
 from ..checking.stored_values import read
 from ..ckan_adapter.core import REVIEW_KEY, is_member, may, model, same_user
 from ..ckan_adapter.packages import lock_packages
@@ -29,7 +30,7 @@ from ..status import frequencies, indexing, judgement, snapshot
 from ..status.assessment import update_packages
 from ..status.changes import Occasion, TransitionCause
 from ..status.frequencies import StatedFrequency, write_field
-from ..status.snapshot import DatasetSnapshot
+from ..status.snapshot import DatasetSnapshot, ResourceSnapshot
 from ..web.urls import display_link, display_url
 from .validators import count_costly
 
@@ -58,8 +59,10 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``days`` behind, the median, ``lowest_days``, ``highest_days``, ``step_days`` between periods,
         ``updates``, ``next_expected``), ``column``, ``sheet``, ``resource_id`` and ``resource_name``, or a
         null ``period`` and the ``reason`` (``none``, ``schedule``, ``unclear``: day or month first,
-        ``several`` columns), and ``stands_since``: when a check first saw it, if the file has changed long
-        after that; ``broken_since``: since when all
+        ``several`` columns), ``stands_since``: when a check first saw it, if the file has changed long
+        after that, and ``questions``: files of which several columns may be meant (``resource_id``,
+        ``columns``, each with its ``column`` for ``freshness_date_column`` and its newest ``period``, and the
+        ``answer`` of an editor or null); ``broken_since``: since when all
         of its links have been broken, whatever its ``status`` says by the dates of the data; ``pieces``: all
         evidence, the newest first (``resource_id``, ``resource_name``, ``evidence``, ``date``, ``claimed``:
         the original date if it was in the future); ``stated_date`` (``value``, ``since``, ``stands_still``);
@@ -187,6 +190,11 @@ def _withdraw(context: dict[str, Any], package_id: str, date: str | None) -> Non
     model.Session.flush()
     write_field(context, package_id, REVIEW_KEY, "" if earlier is None else exact_text(earlier))
     # If the dataset had lost its review_date before, that was no edit, and no hook has judged it.
+    _judge_anew(context, package_id)
+
+
+def _judge_anew(context: dict[str, Any], package_id: str) -> None:
+    """Judge a dataset after an edit of our own tables, commit, and send its document."""
     user = context.get("user") or None
     changed = update_packages([package_id], Occasion(utc_now(), TransitionCause.EDIT, writer=user))
     marks = indexing.mark([dataset.package_id for dataset in changed])
@@ -232,6 +240,7 @@ def _shown(
         "data_until": {
             **_data_until(dataset),
             "stands_since": utc_text(row.data_stands_since),
+            "questions": list(_questions(dataset)),
         },
         "broken_since": utc_text(row.broken_since),
         "pieces": [_piece(piece, names) for piece in sorted(judged.pieces, key=_newest_first)],
@@ -260,6 +269,19 @@ def _data_until(dataset: DatasetSnapshot) -> dict[str, Any]:
         "resource_id": resource.id,
         "resource_name": resource.name or display_url(resource.url),
     }
+
+
+def _questions(dataset: DatasetSnapshot) -> Iterator[dict[str, Any]]:
+    """Yield the files of which only an editor can tell which column says up to when their data reach."""
+    for one in dataset.resources:
+        columns = _candidates(one)
+        if columns and (one.date_column is not None or newest(one.dates) is Silence.SEVERAL):
+            shown = [{"column": [*each[:2]], "period": period_text(each)} for each in columns]
+            yield {"resource_id": one.id, "columns": shown, "answer": one.date_column}
+
+
+def _candidates(resource: ResourceSnapshot) -> list[DateColumn]:
+    return [one for one in resource.dates if one.until is not None and not one.is_schedule]
 
 
 def _piece(piece: DatedEvidence, names: dict[str, str]) -> dict[str, Any]:
@@ -461,6 +483,41 @@ def _evidence(resource_id: str) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
+
+
+def freshness_date_column(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Say which column of a file says up to when its data reach, where several may be meant.
+
+    The answer counts at once, and for the files that later checks find, as long as they have such a column. It
+    stays if the link changes, or if the resource is made anew. Another answer replaces it.
+
+    :param id: id or name of the dataset
+    :param resource_id: id of the resource
+    :param column: the sheet (null if it has no name) and the name of the column, as ``questions`` of
+        ``freshness_show`` has them; an empty list if none of them says it (optional; without it, an earlier
+        answer no longer counts)
+    :returns: the same as ``freshness_show``
+    :raises ObjectNotFound: there is no such dataset, or its package type is not judged
+    :raises ValidationError: the dataset was deleted, or its file has no such column
+    """
+    package_id = active_package(tk.get_or_bust(data_dict, "id")).id
+    answer = data_dict.get("column")
+    lock_packages([package_id])
+    taken = snapshot.take([package_id], settings.dataset_types())
+    known = {one.id: _candidates(one) for each in taken for one in each.resources}
+    columns = known.get(tk.get_or_bust(data_dict, "resource_id"))
+    if columns is None or (answer and answer not in [[*one[:2]] for one in columns]):
+        # Release the lock.
+        model.Session.commit()
+        if columns is None:
+            raise tk.ValidationError({"resource_id": [tk._("The dataset has no such resource.")]})
+        words = tk._("The last check found no such column of dates. It found: {columns}")
+        names = ", ".join(sorted({one.name for one in columns})) or tk._("none")
+        raise tk.ValidationError({"column": [words.format(columns=names)]})
+    choose_column(data_dict["resource_id"], answer)
+    _judge_anew(context, package_id)
+    shown: dict[str, Any] = tk.get_action("freshness_show")(same_user(context), {"id": package_id})
+    return shown
 
 
 _LONGEST = 300

@@ -7,6 +7,7 @@ worker are limited.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
@@ -126,6 +127,20 @@ def _whole_number(value: Any) -> int:
     return int(value)
 
 
+def _column(value: Any) -> list[str | None]:
+    try:
+        match json.loads(value) if isinstance(value, str) else value:
+            case []:
+                return []
+            case [str() | None as sheet, str() as name] if _is_storable(f"{sheet}{name}"):
+                return [sheet, name]
+    except ValueError:
+        pass
+    raise ValueError(
+        tk._('Write the sheet and the name of a column as [null, "date"], or [] for none')
+    )
+
+
 TEXTS = (
     *("address", "choice", "cursor", "date", "id", "list_id", "organization", "q", "since"),
     *("sort", "state", "status", "table"),
@@ -134,6 +149,7 @@ _ARGUMENTS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(TEXTS, _text),
     **dict.fromkeys(("limit", "offset"), _whole_number),
     **dict.fromkeys(("stop", "withdraw"), _flag),
+    "column": _column,
 }
 """The arguments of this extension's actions, with functions that convert them."""
 

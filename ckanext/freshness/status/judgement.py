@@ -15,6 +15,7 @@ from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence, newest, observe, remember, script_date
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..aging.vocabularies import Vocabulary
+from ..checking.decisions import meant
 from ..checking.observations import DateColumn, Silence, period_text
 from ..checking.observations import newest as newest_column
 from ..ckan_adapter.core import NAMES, REVIEW_KEY
@@ -218,7 +219,7 @@ def _stands_since(
 
 def data_reached(dataset: DatasetSnapshot) -> tuple[ResourceSnapshot, DateColumn] | Silence:
     """Return the resource and the column that say up to when a dataset's data reach, or why none does."""
-    found = [(resource, newest_column(resource.dates)) for resource in dataset.resources]
+    found = [(one, newest_column(meant(one.dates, one.date_column))) for one in dataset.resources]
     answers = [(resource, one) for resource, one in found if isinstance(one, DateColumn)]
     if answers:
         return max(answers, key=lambda answer: answer[1].until or "")

@@ -70,6 +70,9 @@ class ResourceSnapshot:
     """When a check first saw the newest period of these columns."""
     changed_at: datetime | None = None
     """When a check last saw another file."""
+    date_column: Sequence[str | None] | None = None
+    """An editor's answer, which of its columns says up to when its data reach; see
+    :func:`..checking.decisions.meant`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +182,7 @@ def _resource(row: Any) -> ResourceSnapshot:
         wrote=row.wrote if is_at_url else None,
         data_since=parse_date(row.data_since),
         changed_at=aware(row.changed_at),
+        date_column=row.date_column,
     )
 
 
@@ -224,7 +228,8 @@ SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url
     c.succeeded_at >= m.url_changed_at AND c.failures = 0 AND c.found IS NULL AS is_found,
     {{broken}} AS broken_since,
     c.attempts -> 0 ->> 'outcome' NOT IN ({_NO_NEWS}) AS is_news,
-    m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash, m.hash_writer, m.url_changed_at
+    m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash, m.hash_writer, m.url_changed_at,
+    m.date_column
 FROM (SELECT * FROM resource WHERE package_id = ANY(:ids) AND state = 'active') r
 FULL JOIN (SELECT * FROM freshness_resource WHERE package_id = ANY(:ids)) m ON m.resource_id = r.id
 LEFT JOIN freshness_check c ON c.resource_id = r.id{{elsewhere}}

@@ -34,6 +34,7 @@ dataset.before_request(require_csrf_token)
 _FORBIDDEN = {
     "freshness_confirm": N_("Log in as an editor of this dataset to confirm its data"),
     "freshness_check": N_("Log in as an editor of this dataset to check its links"),
+    "freshness_date_column": N_("Log in as an editor of this dataset to answer this question"),
 }
 """Refusals for users who may see the dataset but not do this, by action."""
 
@@ -144,6 +145,19 @@ def check_ended(id: str) -> ResponseReturnValue:
     if requested.is_checking(package_id):
         return Response(status=204)
     return Response(headers={"HX-Refresh": "true"})
+
+
+@dataset.route("/dataset/<id>/freshness/column", methods=["POST"])
+def date_column(id: str) -> ResponseReturnValue:
+    """Store which column says up to when the data of a file reach."""
+    resource, column = (tk.request.form.get(name, "") for name in ("resource", "column"))
+    try:
+        _call("freshness_date_column", id=id, resource_id=resource, column=column)
+    except tk.ValidationError as error:
+        tk.h.flash_error(error_text(error))
+    else:
+        tk.h.flash_success(tk._("Thank you. Your answer counts from now on."))
+    return redirect_to("freshness_dataset.read", id=id, _anchor=f"freshness-link-{resource}")
 
 
 def _call(action: str, **data: Any) -> Any:

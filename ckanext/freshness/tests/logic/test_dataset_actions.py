@@ -160,7 +160,7 @@ def test_what_is_shown(act: Act) -> None:
         },
         "undetermined": None,
         "absent_since": None,
-        "data_until": {"period": None, "reason": "none", "stands_since": None},
+        "data_until": {"period": None, "reason": "none", "stands_since": None, "questions": []},
         "broken_since": None,
         "pieces": [
             {
