@@ -119,8 +119,7 @@ def _action(name: str, function: Any, example: dict[str, Any]) -> Iterator[str]:
     reads = getattr(function, "side_effect_free", False)
     words = inspect.getdoc(function) or ""
     names = [line.split()[1].rstrip(":") for line in words.splitlines() if line[:7] == ":param "]
-    yield f".. py:function:: {name}({', '.join(names)})"
-    yield ""
+    yield f"``{name}({', '.join(names)})``"
     yield f"   {'GET or POST' if reads else 'POST'}. {inspect.getdoc(getattr(auth, name))}"
     yield ""
     lines = (line for line in words.splitlines() if ":raises ObjectNotFound" not in line)
