@@ -28,25 +28,23 @@ class Part:
     """A child of ``serve``.
 
     :ivar command: the arguments of ``ckan``
-    :ivar every: the pause between two calls of a command that ends; None if it keeps running
-    :ivar at_night: whether it is called once a day instead
-    :ivar harvests: whether it is of no use without harvests
+    :ivar every: seconds between two calls of a command that ends; None if it keeps running
+    :ivar at_night: whether it is called only until the last night is done
     """
 
     name: str
     command: tuple[str, ...]
-    every: timedelta | None = None
+    every: int | None = None
     at_night: bool = False
-    harvests: bool = False
 
 
 PARTS = (
-    Part("gather", ("harvester", "gather-consumer"), harvests=True),
-    Part("fetch", ("harvester", "fetch-consumer"), harvests=True),
+    Part("gather", ("harvester", "gather-consumer")),
+    Part("fetch", ("harvester", "fetch-consumer")),
     Part("worker", ("jobs", "worker")),
-    Part("harvests", ("harvester", "run"), every=timedelta(minutes=5), harvests=True),
-    Part("refresh", ("freshness", "refresh"), every=timedelta(minutes=10)),
-    Part("nightly", ("freshness", "nightly"), at_night=True),
+    Part("harvests", ("harvester", "run"), every=300),
+    Part("refresh", ("freshness", "refresh"), every=600),
+    Part("nightly", ("freshness", "nightly"), every=60, at_night=True),
 )
 
 STEADY = 30
@@ -58,7 +56,7 @@ GIVES_UP = 10
 LONGEST_LINE = 2**20
 
 
-class KeepsFailingError(Exception):
+class KeepsFailingError(click.ClickException):
     """Raised if a child ends again and again, soon after its start."""
 
 
@@ -84,7 +82,10 @@ class Children:
 
     def __init__(self, argv: Sequence[str]) -> None:
         self._argv = argv
-        self._running: set[asyncio.subprocess.Process] = set()
+        self._started: list[asyncio.subprocess.Process] = []
+
+    def _alive(self) -> list[asyncio.subprocess.Process]:
+        return [child for child in self._started if child.returncode is None]
 
     async def call(self, part: Part) -> int:
         """Run a child to its end, pass its lines on, and return its exit code (of a signal: below zero)."""
@@ -99,17 +100,13 @@ class Children:
             start_new_session=True,  # Ctrl-C is for the parent, which ends its children in order
             preexec_fn=_end_with_parent,
         )
-        self._running.add(child)
+        self._started = [*self._alive(), child]
         lines = asyncio.create_task(_pass_on(part.name, child.stdout))
-        try:
-            code = await child.wait()
-            # A process that the child started and left behind may keep its output open.
-            await asyncio.wait([lines], timeout=1)
-            return code
-        finally:
-            lines.cancel()
-            if child.returncode is not None:
-                self._running.discard(child)
+        code = await child.wait()
+        # A process that the child started and left behind may keep its output open.
+        await asyncio.wait([lines], timeout=1)
+        lines.cancel()
+        return code
 
     async def stop(self) -> None:
         """End all within ten seconds.
@@ -117,16 +114,12 @@ class Children:
         CKAN's worker finishes its job after the first signal, and leaves it after the second.
         """
         for number, patience in ((signal.SIGTERM, 4), (signal.SIGTERM, 3), (signal.SIGKILL, 2)):
-            alive = [child for child in self._running if child.returncode is None]
-            if not alive:
+            if not (alive := self._alive()):
                 return
             for child in alive:
                 with contextlib.suppress(ProcessLookupError):
-                    if number is signal.SIGKILL:
-                        os.killpg(child.pid, number)
-                    else:
-                        child.send_signal(number)
-            waits = [asyncio.ensure_future(child.wait()) for child in alive]
+                    os.killpg(child.pid, number)
+            waits = [asyncio.create_task(child.wait()) for child in alive]
             await asyncio.wait(waits, timeout=patience)
 
 
@@ -147,20 +140,19 @@ def say(name: str, line: str) -> None:
 
 
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
-_PR_SET_PDEATHSIG = 1
 
 
 def _end_with_parent() -> None:
     """Have the kernel end this child if its parent is killed. Only Linux can."""
     if _LIBC is not None:
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        _LIBC.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
-async def keep_running(
-    part: Part,
-    call: Callable[[Part], Awaitable[int]],
-    pause: Callable[[int], Awaitable[None]] = asyncio.sleep,
-) -> None:
+Call = Callable[[Part], Awaitable[int]]
+Pause = Callable[[int], Awaitable[None]]
+
+
+async def keep_running(part: Part, call: Call, pause: Pause = asyncio.sleep) -> None:
     """Start a child again whenever it ends.
 
     :param pause: waits for some seconds
@@ -176,8 +168,7 @@ async def keep_running(
         failures += code >= 0
         if failures >= GIVES_UP:
             words = tk._(
-                "{name} ended {count} times soon after its start, its lines above say why. All parts "
-                "were stopped."
+                "{name} ended {count} times soon after its start: see its lines above. All were stopped."
             )
             raise KeepsFailingError(words.format(name=part.name, count=failures))
         seconds = pause_after(failures)
@@ -185,28 +176,22 @@ async def keep_running(
         await pause(seconds)
 
 
-async def repeat(part: Part, call: Callable[[Part], Awaitable[int]]) -> None:
-    """Call a command that ends, again and again."""
+async def repeat(part: Part, call: Call, at: time, pause: Pause = asyncio.sleep) -> None:
+    """Call a command that ends again and again; one of the night, until the last night is done.
+
+    If the night fails, is killed, or another machine works on it, the pauses grow up to an hour.
+
+    :param at: when nights begin, in local time
+    """
     assert part.every is not None
+    failures = 0
     while True:
-        await _once(part, call)
-        await asyncio.sleep(part.every.total_seconds())
-
-
-async def each_night(part: Part, call: Callable[[Part], Awaitable[int]], at: time) -> None:
-    """Call a command once a day, and at once if the last night was missed or has not ended."""
-    tried: datetime | None = None
-    while True:
-        due = last_due(datetime.now().astimezone(), at)
-        if due != tried and not _is_done(due):
-            tried = due
-            await _once(part, call)
-        await asyncio.sleep(60)
-
-
-async def _once(part: Part, call: Callable[[Part], Awaitable[int]]) -> None:
-    if code := await call(part):
-        say(part.name, f"ended with {code}")
+        is_due = not (part.at_night and _is_done(last_due(datetime.now().astimezone(), at)))
+        code = await call(part) if is_due else 0
+        failures = failures + 1 if code else 0
+        if code:
+            say(part.name, f"ended with {code}")
+        await pause(part.every * (pause_after(failures) if part.at_night else 1))
 
 
 def _is_done(due: datetime) -> bool:
@@ -220,32 +205,24 @@ def _is_done(due: datetime) -> bool:
         model.Session.remove()
 
 
-async def _serve(parts: Sequence[Part], argv: Sequence[str], night_at: time) -> None:
+async def _serve(parts: Sequence[Part], argv: Sequence[str], at: time) -> None:
     """Run the parts until a signal, or until one of them keeps failing."""
     children, stop = Children(argv), asyncio.Event()
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(stop.wait())]
-    for part in parts:
-        if part.at_night:
-            work = each_night(part, children.call, night_at)
-        elif part.every is not None:
-            work = repeat(part, children.call)
-        else:
-            work = keep_running(part, children.call)
-        tasks.append(asyncio.ensure_future(work))
-    try:
-        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in ended:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await children.stop()
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    call = children.call
+    works = [repeat(one, call, at) if one.every else keep_running(one, call) for one in parts]
+    tasks = [asyncio.create_task(work) for work in (*works, stop.wait())]
+    ended, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in others:
+        task.cancel()
+    await children.stop()
+    for task in ended:
+        task.result()
 
 
 _NAMES = click.Choice([part.name for part in PARTS])
+_TIME = click.DateTime(["%H:%M"])
 
 
 @click.command()
@@ -255,8 +232,8 @@ _NAMES = click.Choice([part.name for part in PARTS])
     "--night-at",
     default="01:30",
     show_default=True,
-    type=click.DateTime(["%H:%M"]),
-    help="When the nightly work begins, in local time.",
+    type=_TIME,
+    help="When nights begin, local time.",
 )
 def serve(only: tuple[str, ...], without: tuple[str, ...], night_at: datetime) -> None:
     """Run everything that a site needs beside its web server.
@@ -266,20 +243,15 @@ def serve(only: tuple[str, ...], without: tuple[str, ...], night_at: datetime) -
     of them cannot be started, all are stopped, and the exit code is 1. Several machines may call it, with
     the same parts or others.
     """
-    needed = [part for part in PARTS if p.plugin_loaded("harvest") or not part.harvests]
-    here = [
-        part
-        for part in needed
-        if part.name in (only or _NAMES.choices) and part.name not in without
-    ]
+    has_harvests = p.plugin_loaded("harvest")
+    needed = [part for part in PARTS if has_harvests or part.command[0] != "harvester"]
+    names = set(only or _NAMES.choices).difference(without)
+    here = [part for part in needed if part.name in names]
     if not here:
         raise click.UsageError(tk._("No part is left to run."))
     say("serve", tk._("Runs here: {parts}").format(parts=", ".join(part.name for part in here)))
     if elsewhere := [part.name for part in needed if part not in here]:
         say("serve", tk._("Must run elsewhere: {parts}").format(parts=", ".join(elsewhere)))
     argv = [sys.executable, sys.argv[0], "-c", tk.config["__file__"]]
-    try:
-        asyncio.run(_serve(here, argv, night_at.time()))
-    except KeepsFailingError as error:
-        raise click.ClickException(str(error)) from error
+    asyncio.run(_serve(here, argv, night_at.time()))
     say("serve", tk._("Stopped."))

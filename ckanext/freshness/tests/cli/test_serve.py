@@ -49,6 +49,28 @@ def test_a_night_is_done_once_its_figures_are_stored() -> None:
     assert serve._is_done(due)
 
 
+@pytest.mark.usefixtures("kept_db")
+def test_a_night_is_tried_again_until_it_is_done() -> None:
+    """It is killed, then another machine works on it. Only then does it store its figures."""
+    codes, pauses = iter([-9, 1]), []
+
+    async def call(part: Part) -> int:
+        for code in codes:
+            return code
+        counts.store(datetime.now(UTC), counts.of_statuses({"fresh": 1}))
+        return 0
+
+    async def pause(seconds: int) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 5:
+            raise asyncio.CancelledError
+
+    nightly = next(part for part in serve.PARTS if part.at_night)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(serve.repeat(nightly, call, time(0, 0), pause))
+    assert pauses == [60, 120, 60, 60, 60]
+
+
 async def until(happens: Callable[[], bool]) -> None:
     for _ in range(1000):
         if happens():
