@@ -39,7 +39,7 @@ from python_calamine import CalamineError, CalamineWorkbook
 
 from ..sandbox import Unopened
 from .formats import FIRST_BYTES, Shape, TableShape
-from .observations import DateColumn, TableReader, periods_of_json_stat, text_of
+from .observations import DateColumn, TableReader, periods_of_json_stat
 from .undated import is_dated, undated_hash
 
 MIB = 1024 * 1024
@@ -361,8 +361,6 @@ _SAMPLE = 8192
 """Characters of delimited text that decide the delimiter."""
 _SAMPLE_RECORDS = 20
 _DELIMITERS = ",;\t|"
-_CELLS = 20_000
-"""Cells that are read at a time."""
 _MOST_TITLES = 20
 """Rows above the header of a sheet, at most."""
 
@@ -435,16 +433,16 @@ def _of_csv(file: BinaryIO, today: date) -> Iterator[_Table]:
         text.seek(0)
         rows = filter(None, csv.reader(text, delimiter=delimiter, strict=True))
         next(rows)
-        reader = TableReader(None, header, lines + 1, today)
-        number = sum(map(reader.add, _in_chunks(rows, len(header))))
-    yield TableShape(None, number, header), reader.columns()
+        # Cells beyond the table's width take room.
+        cut = (row[: len(header)] for row in rows)
+        yield _table(None, header, cut, lines + 1, today)
 
 
-def _in_chunks(rows: Iterator[list[str]], width: int) -> Iterator[list[list[str]]]:
-    """Yield rows many at a time, without the cells beyond a table's width."""
-    cut = (row[:width] for row in rows)
-    while chunk := list(islice(cut, max(1, _CELLS // width))):
-        yield chunk
+def _table(
+    sheet: str | None, names: list[str], rows: Iterable[Sequence[object]], most: int, today: date
+) -> _Table:
+    reader = TableReader(sheet, names, most, today)
+    return TableShape(sheet, reader.add(rows), names), reader.columns()
 
 
 def _header(sample: str, *, is_whole: bool) -> tuple[str, list[str]]:
@@ -516,7 +514,8 @@ def _of_json(file: BinaryIO, today: date) -> Iterator[_Table]:
         ]
     elif isinstance(document, dict):
         for name, periods in periods_of_json_stat(document):
-            yield None, _dates_of(None, [name], [[period] for period in periods], today)
+            _, dates = _table(None, [name], [[period] for period in periods], len(periods), today)
+            yield None, dates
         return
     if not isinstance(rows, list) or not (rows or of_features):
         raise _Uncertain
@@ -526,16 +525,9 @@ def _of_json(file: BinaryIO, today: date) -> Iterator[_Table]:
             raise _Uncertain
         columns |= dict.fromkeys(row)
     names = list(columns)
-    cells = [[text_of(row.get(name)) for name in names] for row in rows]
-    yield TableShape(None, len(rows), names, of_features), _dates_of(None, names, cells, today)
-
-
-def _dates_of(
-    sheet: str | None, names: Sequence[str], rows: Sequence[Sequence[str]], today: date
-) -> Iterable[DateColumn]:
-    reader = TableReader(sheet, names, len(rows), today)
-    reader.add(rows)
-    return reader.columns()
+    cells = (list(map(row.get, names)) for row in rows)
+    shape, dates = _table(None, names, cells, len(rows), today)
+    yield shape._replace(of_features=of_features), dates
 
 
 def _of_workbook(file: BinaryIO, today: date) -> Iterator[_Table]:
@@ -550,12 +542,8 @@ def _of_workbook(file: BinaryIO, today: date) -> Iterator[_Table]:
             yield TableShape(name, None, None), ()
             continue
         names = [str(cell) for cell in rows[header]]
-        texts = [[text_of(cell) for cell in row] for row in rows[header + 1 :]]
-        dates = _dates_of(name, names, texts, today)
-        if header:
-            yield TableShape(name, None, None), dates
-        else:
-            yield TableShape(name, len(rows) - 1, names), dates
+        shape, dates = _table(name, names, rows[header + 1 :], len(rows), today)
+        yield TableShape(name, None, None) if header else shape, dates
 
 
 def _is_header(row: Sequence[object]) -> bool:

@@ -7,7 +7,7 @@ that contain them, as German joins words; add a stem only if no harmless word co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import lru_cache
 from unicodedata import combining, normalize
@@ -172,7 +172,7 @@ def beginnings_of(name: str) -> set[tuple[str, ...]]:
     }
 
 
-def parts_of_date(names: tuple[str, ...]) -> tuple[int, ...]:
+def parts_of_date(names: Sequence[str]) -> tuple[int, ...]:
     """Return the places of the columns for year, month and perhaps day; none without year or month."""
     found = []
     for words in (_YEAR_NAMES, _MONTH_NAMES, _DAY_NAMES):

@@ -8,11 +8,13 @@ Pure and streaming: each cell is read once, and of a column that is certainly no
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from enum import Enum
+from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -36,6 +38,8 @@ MOST_KEPT = 12
 _LONGEST_NAME = 200
 """Characters of a column's name. Of one with more, no date is read."""
 
+_CELLS = 20_000
+"""Cells that are read at a time."""
 _LEAST_VALUES = 3
 _UNREAD = 0.05
 """The part of a column's values that may be no dates."""
@@ -49,8 +53,8 @@ _YEARS_AHEAD = 10
 """How far ahead years of two digits may lie."""
 _YEARS_PLANNED = 200
 """How far ahead bare digits may be a year."""
-_LONGEST = 40
-"""Characters of a date, at most."""
+_SHORTEST, _LONGEST = 6, 40
+"""Characters of a date that does not begin with its year."""
 _CLOSE = timedelta(days=31)
 """Columns whose newest dates differ by less say the same."""
 
@@ -124,36 +128,42 @@ class TableReader:
     ) -> None:
         self._sheet = sheet
         self._width = len(names)
-        self._today = today
         self._rows = 0
         self._most_unread = _UNREAD * most_rows
         if len(names) > MOST_COLUMNS:
             names = ()
-        self._parts = parts_of_date(tuple(names))
-        joined = [" ".join(names[place] for place in self._parts)] if self._parts else []
+        found = [(name, itemgetter(place)) for place, name in enumerate(names)]
+        if parts := parts_of_date(names):
+            found.append((" ".join(names[place] for place in parts), itemgetter(*parts)))
         is_of_works = lists_works(names)
         self._columns = {
-            place: _Column(name, today)
-            for place, name in enumerate((*names, *joined))
+            cell: _Column(name, today)
+            for name, cell in found
             if len(name) <= _LONGEST_NAME
             and role_of(name) is not Role.OTHER
             and not (is_of_works and names_year(name))
         }
 
-    def add(self, rows: Sequence[Sequence[str]]) -> int:
-        """Take the next rows, and return their number."""
-        self._rows += len(rows)
-        width, parts = self._width, self._parts
+    def add(self, rows: Iterable[Sequence[Any]]) -> int:
+        """Take rows of delimited text, of a sheet or of JSON, and return their number."""
+        rows = iter(rows)
+        while chunk := list(islice(rows, _CELLS // (self._width or 1) or 1)):
+            self._rows += len(chunk)
+            self._add(chunk)
+        return self._rows
+
+    def _add(self, rows: Sequence[Sequence[Any]]) -> None:
+        width = self._width
         if any(len(row) != width for row in rows):
             rows = [[*row[:width], *[""] * (width - len(row))] for row in rows]
-        for place, column in list(self._columns.items()):
-            if place < width:
-                column.add(Counter(map(itemgetter(place), rows)))
-            else:
-                column.add(Counter(_joined([row[part].strip() for part in parts]) for row in rows))
+        for cell, column in list(self._columns.items()):
+            try:
+                column.add(Counter(map(cell, rows)))
+            except TypeError:
+                # JSON has lists and objects in place of values.
+                column.unread = math.inf
             if column.unread > self._most_unread:
-                del self._columns[place]
-        return len(rows)
+                del self._columns[cell]
 
     def columns(self) -> Iterator[DateColumn]:
         """Yield the columns that have dates."""
@@ -163,16 +173,23 @@ class TableReader:
                 yield found._replace(sheet=self._sheet)
 
 
-def _joined(parts: Sequence[str]) -> str:
-    """Return a year, a month and perhaps a day as one value."""
-    return "-".join(part.zfill(2) for part in parts)
+def _text_of(value: Any) -> str:
+    """Return a cell as text, as it would stand in delimited text."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, tuple):
+        # A year, a month and perhaps a day.
+        return "-".join(_text_of(part).zfill(2) for part in value)
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 _BLANK = frozenset(
     ("", *["-", "--", ".", "..", ":", "?", "n/a", "na", "nan", "nd", "nat", "null", "none"])
 )
-
-
 _LONGEST_BLANK = max(map(len, _BLANK))
 _MOST_READ = 20_000
 """Values whose reading a column remembers."""
@@ -183,7 +200,7 @@ class _Column:
 
     def __init__(self, name: str, today: date) -> None:
         self.name = name
-        self.unread = 0
+        self.unread = 0.0
         self._filled = 0
         self._today = today
         self._has_digits = names_period(name)
@@ -191,9 +208,9 @@ class _Column:
         """How values without their time are read: many are alike."""
         self._days: dict[Form, Counter[date]] = defaultdict(Counter)
 
-    def add(self, values: Counter[str]) -> None:
+    def add(self, values: Counter[Any]) -> None:
         for value, count in values.items():
-            text = value.strip()
+            text = _text_of(value)
             if len(text) <= _LONGEST_BLANK and text.lower() in _BLANK:
                 continue
             self._filled += count
@@ -202,12 +219,12 @@ class _Column:
             if readings is None:
                 if len(self._read) >= _MOST_READ:
                     self._read.clear()
-                found = _readings(day, self._today.year, digits=self._has_digits)
-                readings = self._read[day] = list(found) if len(text) <= _LONGEST else []
+                readings = self._read[day] = _readings(
+                    day, self._today.year, digits=self._has_digits
+                )
             for form, start in readings:
                 self._days[form][start] += count
-            if not readings:
-                self.unread += count
+            self.unread += 0 if readings else count
 
     def found(self, rows: int) -> DateColumn | None:
         """Return the column if it has dates; it needs some values, and dates in half of its rows."""
@@ -235,9 +252,8 @@ class _Column:
         """Return one of the forms that read equally many values."""
         if Form.SEASON in best:
             # 2011-12 alone may be a month.
-            return (
-                Form.SEASON if len(best) == 1 or len(self._days[Form.SEASON]) > 1 else Form.UNCLEAR
-            )
+            is_certain = len(best) == 1 or len(self._days[Form.SEASON]) > 1
+            return Form.SEASON if is_certain else Form.UNCLEAR
         if Form.DAY_FIRST in best and Form.MONTH_FIRST in best:
             regular = [form for form in best if _are_firsts_of_months(self._days[form])]
             return regular[0] if len(regular) == 1 else Form.UNCLEAR
@@ -256,18 +272,40 @@ def _are_firsts_of_months(days: Iterable[date]) -> bool:
 _CLOCK = re.compile(
     r"\d\d?:\d\d[0-9:.,]{0,16} ?(?:[AaPp]\.?[Mm]\.?|Z|UTC|GMT)?(?: ?[+-]\d\d:?\d\d)?"
 )
-_WORD = r"([^\W\d_]{3,12})"
-_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d\d?)(?:\2(\d\d?))?")
-_YEAR_LAST = re.compile(r"(\d\d?)([-/.])(\d\d?)\2(\d{4}|\d\d)")
-_PART_OF_YEAR = re.compile(r"(\d{4})[- ]?(KW|[QTKMWU])[- ]?(\d\d?)(?:-?[1-7])?")
-_QUARTER_FIRST = re.compile(r"([QT])([1-4])[-/ ]?(\d{4})")
-_DAY_MONTH = re.compile(
-    rf"(?:[^\W\d_]{{2,10}}\.?,? )?(\d\d?)\.?[-/ ]?{_WORD}\.?,?[-/ ]?(\d{{4}}|\d\d)"
+_DAY = r"(?P<d>[0-9]{1,2})"
+_MONTH = r"(?P<m>[0-9]{1,2})"
+_WORD = r"(?P<word>[^\W\d_]{3,12})\.?"
+_YEAR = r"(?P<y>[0-9]{4})"
+_ANY_YEAR = r"(?P<y>[0-9]{4}|[0-9]{2})"
+_WEEKDAY = r"(?:[^\W\d_]{2,10}\.?,? )?"
+
+
+def _forms(*forms: tuple[Form, str]) -> list[tuple[Form, re.Pattern[str]]]:
+    return [(form, re.compile(pattern)) for form, pattern in forms]
+
+
+_YEAR_FIRST = _forms(
+    (Form.ISO, rf"{_YEAR}([-/.]){_MONTH}\2{_DAY}"),
+    (Form.SEASON, rf"{_YEAR}[-/](?P<next>[0-9]{{2}})"),
+    (Form.MONTH, rf"{_YEAR}[-/](?P<m>[0-9]{{2}})"),
+    (Form.MONTH, rf"{_YEAR}[- ]?M[- ]?{_MONTH}"),
+    (Form.MONTH, rf"{_YEAR}[-/ ]?{_WORD}"),
+    (Form.QUARTER, rf"{_YEAR}[- ]?[QTK][- ]?0?(?P<q>[1-4])"),
+    (Form.WEEK, rf"{_YEAR}[- ]?(?:KW|[WU])[- ]?(?P<w>[0-9]{{1,2}})(?:-?[1-7])?"),
 )
-_MONTH_DAY = re.compile(rf"(?:[^\W\d_]{{2,10}},? )?{_WORD}\.? (\d\d?),? (\d{{4}})")
-_MONTH_YEAR = re.compile(rf"{_WORD}\.?,?[-/ ]?(\d{{4}})")
-_YEAR_MONTH = re.compile(rf"(\d{{4}})[-/ ]?{_WORD}")
-_DIGITS = re.compile(r"(\d{4})(?:(\d\d)(\d\d)?|\.\d{1,20})?")
+_WITH_DIGITS = _YEAR_FIRST + _forms(
+    (Form.YEAR, rf"{_YEAR}(?:\.[0-9]{{1,20}})?"),
+    (Form.MONTH, rf"{_YEAR}(?P<m>[0-9]{{2}})"),
+    (Form.DIGITS, rf"{_YEAR}(?P<m>[0-9]{{2}})(?P<d>[0-9]{{2}})"),
+)
+_YEAR_LAST = _forms(
+    (Form.DAY_FIRST, rf"{_DAY}([-/.]){_MONTH}\2{_ANY_YEAR}"),
+    (Form.MONTH_FIRST, rf"{_MONTH}([-/]){_DAY}\2{_ANY_YEAR}"),
+    (Form.IN_WORDS, rf"{_WEEKDAY}{_DAY}\.?[-/ ]?{_WORD},?[-/ ]?{_ANY_YEAR}"),
+    (Form.IN_WORDS, rf"{_WEEKDAY}{_WORD} {_DAY},? {_YEAR}"),
+    (Form.MONTH, rf"{_WORD},?[-/ ]?{_YEAR}"),
+    (Form.QUARTER, rf"[QT](?P<q>[1-4])[-/ ]?{_YEAR}"),
+)
 
 Reading = tuple[Form, date]
 
@@ -282,86 +320,39 @@ def _without_clock(text: str) -> str:
     return day[:-1].rstrip() if is_time else text
 
 
-def _readings(text: str, year: int, *, digits: bool) -> Iterator[Reading]:
-    """Yield each form that reads a value, with the first day of the period that the value names.
+def _readings(text: str, this_year: int, *, digits: bool) -> list[Reading]:
+    """Return each form that reads a value, with the first day of the period that the value names.
 
-    :param year: this year
     :param digits: whether bare digits may be a date
     """
+    if not text[:4].isdecimal():
+        forms = _YEAR_LAST if _SHORTEST <= len(text) <= _LONGEST else []
+    elif digits and _FIRST_YEAR <= int(text[:4]) <= this_year + _YEARS_PLANNED:
+        forms = _WITH_DIGITS
+    else:
+        forms = _YEAR_FIRST
+    matches = [(form, pattern.fullmatch(text)) for form, pattern in forms]
+    days = [(form, _first_day(match.groupdict(), this_year)) for form, match in matches if match]
+    return [(form, day) for form, day in days if day is not None]
+
+
+def _first_day(parts: Mapping[str, str], this_year: int) -> date | None:
+    """Return the first day of a period; None if there is no such day."""
+    year = int(parts["y"])
+    if len(parts["y"]) == 2:
+        year += 2000 if year <= this_year % 100 + _YEARS_AHEAD else 1900
     try:
-        if text[:4].isdecimal() and text.isascii():
-            yield from _of_year_first(text, year, digits=digits)
-        elif match := _YEAR_LAST.fullmatch(text):
-            yield from _of_year_last(match, year)
-        elif match := _QUARTER_FIRST.fullmatch(text):
-            yield Form.QUARTER, date(int(match[3]), 3 * int(match[2]) - 2, 1)
-        elif match := _DAY_MONTH.fullmatch(text):
-            yield Form.IN_WORDS, date(_century(match[3], year), _month(match[2]), int(match[1]))
-        elif match := _MONTH_DAY.fullmatch(text):
-            yield Form.IN_WORDS, date(int(match[3]), _month(match[1]), int(match[2]))
-        elif match := _MONTH_YEAR.fullmatch(text):
-            yield Form.MONTH, date(int(match[2]), _month(match[1]), 1)
-    except ValueError:
-        # There is no such day.
-        return
-
-
-def _of_year_first(text: str, this_year: int, *, digits: bool) -> Iterator[Reading]:
-    match = _YEAR_FIRST.fullmatch(text)
-    if match and (match[4] or match[2] != "."):
-        year, second, day = int(match[1]), int(match[3]), match[4]
-        if day is not None:
-            yield Form.ISO, date(year, second, int(day))
-        elif len(text) == 7:
-            if second == (year + 1) % 100:
-                yield Form.SEASON, date(year + 1, 1, 1)
-            yield Form.MONTH, date(year, second, 1)
-    elif match := _PART_OF_YEAR.fullmatch(text):
-        year, part, number = int(match[1]), match[2], int(match[3])
-        if part == "M":
-            yield Form.MONTH, date(year, number, 1)
-        elif part in ("Q", "T", "K"):
-            yield Form.QUARTER, date(year, 3 * number - 2, 1)
+        if "next" in parts:
+            return date(year + 1, 1, 1) if int(parts["next"]) == (year + 1) % 100 else None
+        if "w" in parts:
+            return date.fromisocalendar(year, int(parts["w"]), 1)
+        if "word" in parts:
+            month = MONTHS["".join(words_of(parts["word"]))]
         else:
-            yield Form.WEEK, date.fromisocalendar(year, number, 1)
-    elif digits and (match := _DIGITS.fullmatch(text)):
-        found, month, day = int(match[1]), match[2], match[3]
-        if not _FIRST_YEAR <= found <= this_year + _YEARS_PLANNED:
-            # A clock time, or a number.
-            return
-        form = Form.YEAR if month is None else Form.MONTH if day is None else Form.DIGITS
-        yield form, date(found, int(month or 1), int(day or 1))
-    elif match := _YEAR_MONTH.fullmatch(text):
-        yield Form.MONTH, date(int(match[1]), _month(match[2]), 1)
-
-
-def _of_year_last(match: re.Match[str], this_year: int) -> Iterator[Reading]:
-    first, sign, second, year = match.groups()
-    orders = [(Form.DAY_FIRST, first, second)]
-    if sign != ".":
-        orders.append((Form.MONTH_FIRST, second, first))
-    for form, day, month in orders:
-        if int(month) <= 12:
-            yield form, date(_century(year, this_year), int(month), int(day))
-
-
-def _century(digits: str, this_year: int) -> int:
-    """Return a year of four or two digits."""
-    year = int(digits)
-    if len(digits) == 4:
-        return year
-    return year + (2000 if year <= this_year % 100 + _YEARS_AHEAD else 1900)
-
-
-def _month(word: str) -> int:
-    """Return the number of a month.
-
-    :raises ValueError: there is no such month
-    """
-    number = MONTHS.get("".join(words_of(word)))
-    if number is None:
-        raise ValueError
-    return number
+            month = 3 * int(parts["q"]) - 2 if "q" in parts else int(parts.get("m", 1))
+        return date(year, month, int(parts.get("d", 1)))
+    except (KeyError, ValueError):
+        return None
 
 
 _PRECISIONS = {
@@ -382,17 +373,15 @@ def _precision(form: Form, days: Sequence[date]) -> Precision:
     return Precision.QUARTER if months == {1, 4, 7, 10} else Precision.MONTH
 
 
-_MONTHS_OF = {Precision.MONTH: 1, Precision.QUARTER: 3, Precision.YEAR: 12}
-
-
-def _end(day: date, precision: Precision) -> date:
-    """Return the last day of the period that begins on a day."""
-    if precision is Precision.DAY:
+def _end(day: date, precision: str) -> date:
+    """Return the last day of the period that has a day."""
+    if precision == Precision.DAY:
         return day
-    if precision is Precision.WEEK:
-        return day + timedelta(days=6)
-    years, months = divmod(day.month - 1 + _MONTHS_OF[precision], 12)
-    return date(day.year + years, months + 1, 1) - timedelta(days=1)
+    if precision == Precision.WEEK:
+        return day + timedelta(days=6 - day.weekday())
+    months = {Precision.MONTH: 1, Precision.QUARTER: 3, Precision.YEAR: 12}[Precision(precision)]
+    years, last = divmod((day.month - 1) // months * months + months, 12)
+    return date(day.year + years, last + 1, 1) - timedelta(days=1)
 
 
 # What it means
@@ -422,7 +411,7 @@ def newest(columns: Sequence[DateColumn]) -> DateColumn | Silence:
     observed = [column for column in columns if role_of(column.name) is Role.OBSERVED]
     if not observed:
         observed = list(columns)
-    if any(column.form == Form.UNCLEAR.value for column in observed):
+    if any(column.form == Form.UNCLEAR for column in observed):
         return Silence.UNCLEAR
     schedules = {words_of(column.name) for column in observed if column.is_schedule}
     open_ = [
@@ -438,7 +427,7 @@ def newest(columns: Sequence[DateColumn]) -> DateColumn | Silence:
     return _one_of(open_) or Silence.SEVERAL
 
 
-_ORDER = [precision.value for precision in Precision]
+_ORDER: list[str] = list(Precision)
 
 
 def _one_of(columns: Sequence[DateColumn]) -> DateColumn | None:
@@ -469,15 +458,7 @@ def _is_finer(one: DateColumn, other: DateColumn) -> bool:
     """Decide whether the newest date of one column lies in the coarser period of the other's."""
     if _ORDER.index(one.precision) >= _ORDER.index(other.precision):
         return False
-    precision = Precision(other.precision)
-    start = _day(other).replace(day=1)
-    if precision is Precision.YEAR:
-        start = start.replace(month=1)
-    elif precision is Precision.QUARTER:
-        start = start.replace(month=(start.month - 1) // 3 * 3 + 1)
-    elif precision is Precision.WEEK:
-        start = _day(other) - timedelta(days=6)
-    return start <= _day(one) <= _day(other)
+    return _day(one) <= _day(other) <= _end(_day(one), other.precision)
 
 
 def _day(column: DateColumn) -> date:
@@ -496,35 +477,30 @@ def period_text(column: DateColumn) -> str:
     :returns: ``2026``, ``2026-Q3``, ``2026-08``, ``2026-W35`` or ``2026-08-31``
     """
     day = _day(column)
-    if column.precision == Precision.WEEK.value:
+    if column.precision == Precision.WEEK:
         year, week, _ = day.isocalendar()
         return f"{year}-W{week:02}"
-    if column.precision == Precision.QUARTER.value:
+    if column.precision == Precision.QUARTER:
         return f"{day.year}-Q{(day.month + 2) // 3}"
-    length = {Precision.YEAR.value: 4, Precision.MONTH.value: 7}
-    return day.isoformat()[: length.get(column.precision)]
+    length = (
+        4
+        if column.precision == Precision.YEAR
+        else 7
+        if column.precision == Precision.MONTH
+        else None
+    )
+    return day.isoformat()[:length]
 
 
 def period_of(text: str) -> tuple[date, Precision] | None:
     """Return the last day and the precision of a period as :func:`period_text` writes it, or None."""
-    try:
-        # A month may be read as a season, too, but first.
-        *_, (form, day) = _of_year_first(text, date.max.year, digits=True)
-        precision = _PRECISIONS.get(form, Precision.DAY)
-        return _end(day, precision), precision
-    except ValueError:
+    readings = _readings(text, date.max.year, digits=True)
+    if not readings:
         return None
-
-
-def text_of(value: Any) -> str:
-    """Return a cell of a workbook or of JSON as text, as it would stand in delimited text."""
-    if value is None or isinstance(value, bool):
-        return ""
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)[: _LONGEST + 1]
+    # A month may be read as a season, too, but first.
+    form, day = readings[-1]
+    precision = _PRECISIONS.get(form, Precision.DAY)
+    return _end(day, precision), precision
 
 
 def periods_of_json_stat(document: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
