@@ -440,7 +440,7 @@ def _of_csv(file: BinaryIO, today: date) -> Iterator[_Table]:
 
 def _table(
     sheet: str | None, names: list[str], rows: Iterable[Sequence[object]], most: int, today: date
-) -> _Table:
+) -> tuple[TableShape, Iterator[DateColumn]]:
     reader = TableReader(sheet, names, most, today)
     return TableShape(sheet, reader.add(rows), names), reader.columns()
 

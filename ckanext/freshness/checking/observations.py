@@ -132,6 +132,7 @@ class TableReader:
         self._most_unread = _UNREAD * most_rows
         if len(names) > MOST_COLUMNS:
             names = ()
+        found: list[tuple[str, itemgetter[Any]]]
         found = [(name, itemgetter(place)) for place, name in enumerate(names)]
         if parts := parts_of_date(names):
             found.append((" ".join(names[place] for place in parts), itemgetter(*parts)))
