@@ -47,6 +47,8 @@ _MISTAKES = 0.001
 """The part of a column's values that may lie in the future by mistake."""
 _EARLIEST_YEAR = 1600
 """A newest date before it is one of another calendar."""
+_EPOCH = date(1970, 1, 1)
+"""The day of times that only tell how long something took."""
 _FIRST_YEAR = 1400
 """The first year that bare digits may be: lower numbers are often times of the day."""
 _YEARS_AHEAD = 10
@@ -242,6 +244,8 @@ class _Column:
         tomorrow = self._today + timedelta(days=1)
         ahead = sum(count for day, count in days.items() if day > tomorrow)
         past = [day for day in days if day <= tomorrow]
+        if set(past) == {_EPOCH}:
+            return None
         if not past or max(past).year < _EARLIEST_YEAR:
             return DateColumn(None, self.name, None, "", form.value, True) if ahead else None
         precision = _precision(form, past)
@@ -290,7 +294,7 @@ _YEAR_FIRST = _forms(
     (Form.SEASON, rf"{_YEAR}[-/](?P<next>[0-9]{{2}})"),
     (Form.MONTH, rf"{_YEAR}[-/](?P<m>[0-9]{{2}})"),
     (Form.MONTH, rf"{_YEAR}[- ]?M[- ]?{_MONTH}"),
-    (Form.MONTH, rf"{_YEAR}[-/ ]?{_WORD}"),
+    (Form.MONTH, rf"{_YEAR}(?:[-/]|,? {{0,2}}){_WORD}"),
     (Form.QUARTER, rf"{_YEAR}[- ]?[QTK][- ]?0?(?P<q>[1-4])"),
     (Form.WEEK, rf"{_YEAR}[- ]?(?:KW|[WU])[- ]?(?P<w>[0-9]{{1,2}})(?:-?[1-7])?"),
 )
@@ -303,7 +307,7 @@ _YEAR_LAST = _forms(
     (Form.DAY_FIRST, rf"{_DAY}([-/.]){_MONTH}\2{_ANY_YEAR}"),
     (Form.MONTH_FIRST, rf"{_MONTH}([-/]){_DAY}\2{_ANY_YEAR}"),
     (Form.IN_WORDS, rf"{_WEEKDAY}{_DAY}\.?[-/ ]?{_WORD},?[-/ ]?{_ANY_YEAR}"),
-    (Form.IN_WORDS, rf"{_WEEKDAY}{_WORD} {_DAY},? {_YEAR}"),
+    (Form.IN_WORDS, rf"{_WEEKDAY}{_WORD}[- ]{_DAY}(?:-|,? ){_YEAR}"),
     (Form.MONTH, rf"{_WORD},?[-/ ]?{_YEAR}"),
     (Form.QUARTER, rf"[QT](?P<q>[1-4])[-/ ]?{_YEAR}"),
 )
