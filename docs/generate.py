@@ -49,8 +49,6 @@ def options() -> Iterator[str]:
     for group in declared["groups"]:
         yield from heading(group["annotation"], "-")
         for option in group["options"]:
-            yield f".. _{option['key']}:"
-            yield ""
             yield f"``{option['key']}`` ({default_words(default_of(option))})"
             example = f" Example: ``{option['example']}``." if "example" in option else ""
             yield f"   {description(option)}{example}"
