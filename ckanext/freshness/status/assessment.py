@@ -110,19 +110,20 @@ def assess_packages(
 ) -> list[AssessedDataset]:
     """Assess packages and write our tables, with a number of statements that does not grow.
 
-    The packages' rows stay locked until the transaction ends. Missing packages, and packages of types that
-    are not judged, are left out. The extras are not written.
+    The packages' rows stay locked until the transaction ends; a package that is being created needs no lock.
+    Missing packages, and packages of types that are not judged, are left out. The extras are not written.
 
     :param found: evidence by package that the datasets themselves do not have: the results of checks
     """
     rules = site_rules()
     now = occasion.now.astimezone(timezone.utc).replace(microsecond=0)
     occasion = replace(occasion, now=now)
-    lock_packages(package_ids)
+    if not occasion.is_creation:
+        lock_packages(package_ids)
     tables: Tables = defaultdict(list)
     data: list[DataChange] = []
     assessed = []
-    for dataset in _take(package_ids, rules.aging.dataset_types):
+    for dataset in _take(package_ids, rules.aging.dataset_types, are_new=occasion.is_creation):
         if not our_extras(dataset.type) or (dataset.row is None and site_values(dataset.extras)):
             log.warning(
                 "Dataset %s has no status: it, or its schema, has fields of its own with names of "
@@ -161,9 +162,9 @@ def assess_packages(
     return assessed
 
 
-def _take(ids: Sequence[str], types: Iterable[str]) -> list[DatasetSnapshot]:
+def _take(ids: Sequence[str], types: Iterable[str], *, are_new: bool) -> list[DatasetSnapshot]:
     """Return the packages after their new resources have taken over what is known of former ones."""
-    taken = snapshot.take(ids, types)
+    taken = snapshot.take(ids, types, are_new=are_new)
     if changed := [
         one.id for one in taken if one.gone and not all(r.is_known for r in one.resources)
     ]:

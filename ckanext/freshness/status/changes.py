@@ -79,6 +79,11 @@ class Occasion:
     edit: DatasetEdit | None = None
     """The writer's edit, if there is only one dataset."""
 
+    @property
+    def is_creation(self) -> bool:
+        """Whether this transaction creates the dataset."""
+        return self.edit is not None and self.edit.action == "package_create"
+
 
 def completed(edit: DatasetEdit, dataset: DatasetSnapshot) -> DatasetEdit:
     """Return an edit with the id that CKAN has given to a new resource meanwhile."""

@@ -97,8 +97,13 @@ class DatasetSnapshot:
     """The remembered evidence."""
 
 
-def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[DatasetSnapshot]:
-    """Return the packages of some types, in the order of their ids; missing packages are left out."""
+def take(
+    package_ids: Iterable[str], package_types: Iterable[str], *, are_new: bool = False
+) -> list[DatasetSnapshot]:
+    """Return the packages of some types, in the order of their ids; missing packages are left out.
+
+    :param are_new: whether this transaction creates them, so that no plugin can have checked their links yet
+    """
     session = model.Session
     statement = _PACKAGES.format(harvest=harvest.newest_object_sql())
     packages = session.execute(
@@ -108,16 +113,20 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
     if not packages:
         return []
     ids = {"ids": [row.id for row in packages]}
+    has_rows = any(row.package_id for row in packages)
     resources: dict[str, list[Any]] = defaultdict(list)
     gone: dict[str, list[str]] = defaultdict(list)
     values = {**ids, **settings.broken_rule().values}
-    for row in session.execute(sa.text(_resources_sql()), values).all():
+    for row in session.execute(
+        sa.text(_resources_sql(None if are_new else checked_elsewhere())), values
+    ).all():
         if row.id is None:
             gone[row.owner].append(row.known_id)
         else:
             resources[row.owner].append(row)
     pieces: dict[str, list[DatedEvidence]] = defaultdict(list)
-    for row in session.execute(_EVIDENCE, ids).all():
+    # The row and the evidence of a dataset are written, and deleted, together.
+    for row in session.execute(_EVIDENCE, ids).all() if has_rows else ():
         if row.evidence in _EVIDENCE_NAMES:
             pieces[row.package_id].append(
                 DatedEvidence(
@@ -203,9 +212,11 @@ ORDER BY p.id"""
 _NO_NEWS = ", ".join(f"'{one}'" for one in sorted(outcomes_that(lambda it: not it.is_news)))
 
 
-def _resources_sql() -> str:
-    """Return SQL of the resources of datasets, and of those that are remembered of them."""
-    links = checked_elsewhere()
+def _resources_sql(links: str | None) -> str:
+    """Return SQL of the resources of datasets, and of those that are remembered of them.
+
+    :param links: see :func:`..checking.checkers.checked_elsewhere`
+    """
     if links is None:
         return _RESOURCES.format(broken=_BROKEN, elsewhere="")
     broken = f"CASE WHEN e.resource_id IS NULL THEN {_BROKEN} ELSE e.broken_since END"

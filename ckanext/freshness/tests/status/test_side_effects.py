@@ -26,7 +26,8 @@ pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 Act = Callable[..., Any]
 
 LIMIT = 6 if IS_2_12 else 8
-"""Statements more; CKAN 2.11 reads the rows of extras again, and writes them one by one."""
+"""Statements more; CKAN 2.11 reads the rows of extras again, and writes them one by one. A new dataset needs
+two less: nobody else can write it, and nothing is remembered of it."""
 
 NOON = datetime(2026, 11, 27, 12, 0, 0, 120_000, timezone.utc)
 """The moment of the edits, since their statements depend on it. CKAN finds the indexed package outdated, and
@@ -190,8 +191,9 @@ def test_what_the_hooks_cost(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
 
     with without_freshness():
         plain = all_of("plain")
-    for ours, without in zip(all_of("ours"), plain, strict=True):
+    limits = LIMIT - 2, LIMIT, LIMIT
+    for ours, without, limit in zip(all_of("ours"), plain, limits, strict=True):
         more = Counter(ours) - Counter(without)
-        assert len(ours) - len(without) <= LIMIT, [
+        assert len(ours) - len(without) <= limit, [
             (count, one[:200]) for one, count in more.items()
         ]
