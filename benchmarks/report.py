@@ -22,6 +22,7 @@ RESOURCES, FOUND = 9, 20
 """Resources of a typical dataset, and datasets on a page of search results."""
 PAGES = {
     "search page": ("/dataset/?q=measurable", 1.08),
+    "search results through the API": ("/api/action/package_search?q=measurable&rows=20", 1.05),
     "dataset page": ("/dataset/{name}", None),
 }
 """The paths of CKAN's pages, and the most that they may take as a multiple of their time without us."""
@@ -40,15 +41,15 @@ def measure(say: Callable[[str], None], size: int = RESOURCES) -> Iterator[Resul
             )
             yield Result(page, with_us, "without us", without, goal, unit="ms")
             if page == "dataset page":
-                yield Result("added to it", with_us - without, goal=2.0, unit="ms")
+                yield Result("added to it", with_us - without, goal=3.0, unit="ms")
         # Before datasets are created: most web workers show pages only.
         with_us, without = (one.call("own_mb") for one in (ours, bare))
-        yield Result("added to a worker", with_us - without, goal=10.0, unit="MB")
+        yield Result("added to a worker", with_us - without, goal=8.0, unit="MB")
         say("package_create")
         with_us, without = _in_turn(
             partial(ours.measure, "create", TIMES), partial(bare.measure, "create", TIMES)
         )
-        yield Result("package_create", with_us, "without us", without, 1.08, unit="ms")
+        yield Result("package_create", with_us, "without us", without, 1.12, unit="ms")
 
 
 def _in_turn(ours: Callable[[], Any], bare: Callable[[], Any]) -> tuple[float, float]:
