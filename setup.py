@@ -1,7 +1,8 @@
-"""What neither pyproject.toml nor setup.cfg can say: Babel's extractors, translations and requirements."""
+"""What neither pyproject.toml nor setup.cfg can say: extractors, translations, requirements, README's links."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,29 @@ from babel.messages import setuptools_frontend as babel
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-REQUIREMENTS = Path(__file__).parent / "requirements.txt"
+HERE = Path(__file__).parent
 
 
 def requirements() -> list[str]:
-    """The lines of requirements.txt that name a distribution."""
-    lines = (line.partition(" #")[0].strip() for line in REQUIREMENTS.read_text().splitlines())
+    """Return the lines of requirements.txt that name a distribution."""
+    text = (HERE / "requirements.txt").read_text(encoding="utf-8")
+    lines = (line.partition(" #")[0].strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
+
+
+def readme() -> str:
+    """Return README with absolute links, since a package index shows it without its neighbours.
+
+    In a checkout the links are relative, and work wherever it is. They become links to the tag of the version.
+    """
+    project = (HERE / "pyproject.toml").read_text(encoding="utf-8")
+    address, version = (
+        re.findall(rf'^{key} = "(.+)"$', project, re.MULTILINE)[0]
+        for key in ("Repository", "version")
+    )
+    text = (HERE / "README.rst").read_text(encoding="utf-8")
+    text = re.sub(r" <(?!\w+:)(\S+)>`_", rf" <{address}/blob/v{version}/\1>`_", text)
+    return re.sub(r"image:: (?!\w+:)(\S+)", rf"image:: {address}/raw/v{version}/\1", text)
 
 
 class BuildWithTranslations(build_py):
@@ -70,4 +87,6 @@ setup(
         **{name: for_each_package(command) for name, command in babel.COMMANDS.items()},
     },
     install_requires=requirements(),
+    long_description=readme(),
+    long_description_content_type="text/x-rst",
 )

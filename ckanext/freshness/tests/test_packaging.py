@@ -97,6 +97,18 @@ def test_the_wheel_has_every_file_that_a_site_needs(names: set[str]) -> None:
     assert not [name for name in names if not name.startswith(allowed) or name.endswith(".pyc")]
 
 
+def test_the_links_of_the_readme_work_where_it_is_shown_alone(metadata: Message) -> None:
+    """A package index shows README without the files beside it."""
+    (address,) = re.findall(r"^Repository, (\S+)$", metadata["Project-URL"], re.MULTILINE)
+    links = re.findall(r"<(\S+)>`_|image:: (\S+)", str(metadata.get_payload()))
+    ours = [link for link in map("".join, links) if link.startswith(address)]
+    assert not [link for link in map("".join, links) if "://" not in link]
+    assert len(ours) > 20 and len([link for link in ours if "/raw/" in link]) == 1
+    version = metadata["Version"]
+    paths = [re.sub(rf"{address}/(blob|raw)/v{version}/", "", link) for link in ours]
+    assert not set(paths) - tracked()
+
+
 def test_the_plugins_load_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
     """By their entry points, out of a folder that holds the wheel alone.
 
