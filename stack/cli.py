@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from stack import peers, tests
+from stack import packages, peers, tests
 from stack.commands import LOOPBACK, exit_code, foreground, undisturbed
 from stack.environment import ensure_ckan, ensure_tools, tools_are_made
 from stack.instances import (
@@ -20,6 +20,7 @@ from stack.instances import (
     Instance,
     Kind,
     copy_template,
+    drop,
     ensure_data,
     environment,
     plugins,
@@ -236,6 +237,31 @@ def bench(layout: Layout, options: argparse.Namespace) -> int:
         return context.run(site, ["python", "-m", "benchmarks", *options.arguments])
 
 
+def package(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev package [--tests] [--release]``"""
+    left = packages.left_to_do(layout)
+    if options.release and left:
+        raise StackError("\n".join(left))
+    site = Instance(layout, options.ckan, Kind.WHEEL)
+    venv = site.home / "wheel"
+    with (
+        prepared(layout, options.ckan, for_tests=True) as context,
+        alone(layout.dev / "package.lock", "./dev package"),
+    ):
+        wheel, archive = packages.build(layout)
+        ckan_bin = packages.install(layout, options.ckan, wheel, venv)
+        drop(site, context.services)
+        site.keep(settings=packages.settings(layout))
+        write_ini(site, context.services)
+        ensure_data(site, context.services, ckan_bin)
+        packages.harvest_check_and_look(site, ckan_bin)
+    code = packages.test_source(archive, layout) if options.tests or options.release else 0
+    for line in left:
+        say(f"Before a release: {line}")
+    print(wheel, archive, sep="\n")
+    return code
+
+
 def services_start(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev services start``"""
     with prepared(layout, options.ckan, for_tests=options.for_tests) as context:
@@ -316,6 +342,15 @@ def parser() -> argparse.ArgumentParser:
         "bench",
         bench,
         "measure harvests, checks and more beside their peers; bench --help lists them",
+    )
+    sub = add(
+        "package",
+        package,
+        "build the wheel and the source distribution, check them, and harvest with a CKAN that has the wheel",
+    )
+    sub.add_argument("--tests", action="store_true", help="also the tests of the unpacked source")
+    sub.add_argument(
+        "--release", action="store_true", help="the same, and refuse what must not be published yet"
     )
     sub = add("services", services_status, "start, stop or show PostgreSQL, Redis and Solr")
     actions = sub.add_subparsers(required=True, metavar="start|stop|status")

@@ -74,7 +74,7 @@ def ensure_ckan(layout: Layout, series: str) -> Path:
             return venv / "bin"
         with step(f"Installing CKAN {RELEASES[series]} and what it needs"):
             if not stamp.usable():
-                _uv(layout, "venv", "--clear", "--python", sys.executable, venv)
+                uv(layout, "venv", "--clear", "--python", sys.executable, venv)
             requirements = [part for path in files for part in ("-r", path)]
             _install(layout, venv, *requirements, "--overrides", overrides)
             # "compat" is a plain .pth file: editors, type checkers and CKAN's namespace all follow it.
@@ -144,14 +144,18 @@ def _make_tools(layout: Layout) -> None:
 
 
 def _install(layout: Layout, venv: Path, *arguments: str | Path) -> None:
-    _uv(layout, "pip", "install", "--python", venv / "bin" / "python", *arguments)
+    uv(layout, "pip", "install", "--python", venv / "bin" / "python", *arguments)
 
 
-def _uv(layout: Layout, *arguments: str | Path) -> None:
+def uv(layout: Layout, *arguments: str | Path, what: str = "Installing packages") -> None:
+    """Run uv, with the settings of pip.
+
+    :param what: is being done, for the message if it fails
+    """
     quiet(
         [layout.tools / "bin" / "uv", *arguments],
         layout.dev / "logs" / "packages.log",
-        what="Installing packages",
+        what=what,
         advice=ADVICE,
         environment=_uv_environment(layout),
     )

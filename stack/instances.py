@@ -30,6 +30,8 @@ class Kind(Enum):
     TEMPLATE = 2
     """The site whose database is copied for each test run; no test uses it."""
     TEST = 3
+    WHEEL = 14
+    """The site on which `./dev package` tries the wheel."""
     PEERS = 15
     """The site for the tests of CKAN and of other extensions."""
 
@@ -167,20 +169,18 @@ def copy_template(
     template: Instance, instances: list[Instance], services: Services, ckan_bin: Path
 ) -> None:
     """Give each instance a fresh copy of the template's database, a core and an ini file."""
-    port = services.port(services.postgres)
     write_ini(template, services)
     with exclusive(template.home / f"{template.label}-data.lock", f"it prepares {template.name}"):
         if _stamp(template, services) != _migrations(template, ckan_bin):
             # A migration may have been edited that was applied to the old template.
-            drop = f"DROP DATABASE IF EXISTS {template.name} WITH (FORCE)"
-            services.postgres.sql(port, drop)
+            drop(template, services)
         _ensure_data(template, services, ckan_bin)
         for instance in instances:
             write_ini(instance, services)
             _ensure_core(instance, services, ckan_bin)
-            drop = f"DROP DATABASE IF EXISTS {instance.name} WITH (FORCE)"
-            services.postgres.sql(port, drop)
-            services.postgres.sql(port, f"CREATE DATABASE {instance.name} TEMPLATE {template.name}")
+            drop(instance, services)
+            create = f"CREATE DATABASE {instance.name} TEMPLATE {template.name}"
+            services.postgres.sql(services.port(services.postgres), create)
 
 
 def _ensure_core(instance: Instance, services: Services, ckan_bin: Path) -> bool:
@@ -209,6 +209,14 @@ def _ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None
     if core_is_new and exists:
         with step("Indexing the datasets again"):
             _ckan(instance, ckan_bin, "search-index", "rebuild")
+
+
+def drop(instance: Instance, services: Services) -> None:
+    """Drop the database, if it is there."""
+    services.postgres.sql(
+        services.port(services.postgres),
+        f"DROP DATABASE IF EXISTS {instance.name} WITH (FORCE)",
+    )
 
 
 def _stamp(instance: Instance, services: Services) -> str:

@@ -17,6 +17,7 @@ import pytest
 import sqlalchemy as sa
 import yaml
 from ckan.model import Session as session
+from docutils.core import publish_doctree
 
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.checking.decisions import Outcome
@@ -214,6 +215,12 @@ def test_the_modules_that_pages_for_developers_name_exist() -> None:
     named = {name for page in pages for name in re.findall(r"``([\w./-]+\.py)``", text_of(page))}
     assert len(named) > 50
     assert not [name for name in named if not any(one.endswith(f"/{name}") for one in there)]
+
+
+@pytest.mark.parametrize("name", ["CHANGELOG.rst", "CONTRIBUTING.rst", "README.rst"])
+def test_the_pages_outside_of_the_documentation_are_well_formed(name: str) -> None:
+    """Docutils alone shows them, in a package index and on the pages of a repository."""
+    publish_doctree(text_of(ROOT / name), settings_overrides={"halt_level": 2})
 
 
 def test_the_pages_are_built_without_a_warning(tmp_path: Path) -> None:
