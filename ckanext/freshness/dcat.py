@@ -4,8 +4,9 @@ Reading: ckanext-dcat takes the IRI of a media type for a format, writes names o
 of this site into datasets, and keeps lists in any order, which makes false changes. It does not read some
 properties that FAIR Data Points state.
 
-Writing: without it ``dct:modified`` is the last edit of the metadata, and ``dct:accrualPeriodicity`` any text
-from the field. The plugin adds the profile to the site's profiles if ckanext-dcat is enabled.
+Writing: without it the date of the last change is that of the metadata, and ``dct:accrualPeriodicity`` any text
+from the field. schema.org and Croissant also get the status and the day of the next update. The plugin adds the
+profile to those of the site, for each of ckanext-dcat's plugins that is enabled.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from rdflib.namespace import XSD
 from rdflib.term import Node
 
 from ckanext.dcat.processors import DEFAULT_RDF_PROFILES
-from ckanext.dcat.profiles import ADMS, DCAT, RDFProfile
+from ckanext.dcat.profiles import ADMS, DCAT, CleanedURIRef, RDFProfile
 from ckanext.dcat.utils import DCAT_CLEAN_TAGS, resource_uri
 
 from .aging.evidence import Evidence
@@ -118,6 +119,8 @@ _FILE_TYPES = {
 _BLANK = re.compile(r"N[0-9a-f]{32}|[\w.-]{1,64}")
 """What may be the name of a blank node."""
 
+_SCHEMA_ORG = (Namespace("http://schema.org/"), Namespace("https://schema.org/"))
+"""As ckanext-dcat's profiles for search engines and for Croissant write it."""
 _AUTHORITY = "http://publications.europa.eu/resource/authority/frequency/"
 
 
@@ -286,38 +289,92 @@ class FreshnessProfile(RDFProfile):
 
     def graph_from_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> None:
         """Write into the graph what this profile reads, when and how often the data are updated, and up to when
-        they reach."""
+        they reach, in the words of the vocabularies by which earlier profiles have described the dataset."""
         extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
+        # ckanext-dcat's profile of Croissant lets a dataset have an address of its own.
+        given = dataset_dict.get("id_given")
+        nodes = [dataset_ref, *([CleanedURIRef(given)] if given else [])]
+        written = [
+            (node, schema)
+            for node in nodes
+            for schema in _SCHEMA_ORG
+            if (node, RDF.type, schema.Dataset) in self.g
+        ]
+        for node, schema in written:
+            self._write_schema_org(node, schema, extras, dataset_dict)
+        if not written or (dataset_ref, RDF.type, DCAT.Dataset) in self.g:
+            self._write_dcat(dataset_dict, dataset_ref, extras)
+
+    def _write_dcat(
+        self, dataset_dict: dict[str, Any], dataset_ref: Any, extras: dict[str, str]
+    ) -> None:
         # ckanext-dcat writes no place that is only an IRI.
         keys = {**_DATASET_KEYS, "spatial_uri": DCTERMS.spatial}
         self._write_more(dataset_ref, keys, {**extras, **dataset_dict})
         for resource in dataset_dict.get("resources", ()):
             self._write_more(URIRef(resource_uri(resource)), RESOURCE_TEXTS, resource)
-        modified = extras.get(NAMES.last_modified)
-        is_added = extras.get(NAMES.evidence) == Evidence.CREATED.value
-        if modified and not is_added:
-            self.g.set((dataset_ref, DCTERMS.modified, Literal(modified, datatype=XSD.dateTime)))
-        elif NAMES.status in extras and not (
-            extras.get("modified") or dataset_dict.get("modified")
-        ):
-            # Nobody knows when the data last changed. The date of the metadata would be that of a confirmation
-            # or a harvest, or of the day on which the data were added here.
-            self.g.remove((dataset_ref, DCTERMS.modified, None))
+        self._write_modified(dataset_ref, DCTERMS.modified, XSD.dateTime, extras, dataset_dict)
         given = self.g.value(dataset_ref, DCTERMS.accrualPeriodicity)
         # An IRI that the publisher has chosen is at least as exact.
         if not isinstance(given, URIRef) and (name := _code(given, extras.get(NAMES.frequency))):
             self.g.set((dataset_ref, DCTERMS.accrualPeriodicity, URIRef(_AUTHORITY + name)))
-        until = period_of(extras.get(NAMES.data_until, ""))
-        if until is not None and self.g.value(dataset_ref, DCTERMS.temporal) is None:
-            day, precision = until
-            form, kind = _END_DATES.get(precision, ("%Y-%m-%d", XSD.date))
+        end = _end(extras)
+        if end is not None and self.g.value(dataset_ref, DCTERMS.temporal) is None:
             period = BNode()
             self.g.add((dataset_ref, DCTERMS.temporal, period))
             self.g.add((period, RDF.type, DCTERMS.PeriodOfTime))
-            self.g.add((period, DCAT.endDate, Literal(day.strftime(form), datatype=kind)))
+            self.g.add((period, DCAT.endDate, end))
+
+    def _write_schema_org(
+        self, node: Node, schema: Namespace, extras: dict[str, str], dataset: dict[str, Any]
+    ) -> None:
+        """Write what search engines and programs read: the last change, the status, the next update, and up to
+        when the data reach.
+
+        schema.org has no property of its own for the next update. ``expires`` would take the dataset out of
+        search engines, and ``additionalProperty`` is none of datasets.
+        """
+        self._write_modified(node, schema.dateModified, None, extras, dataset)
+        if status := extras.get(NAMES.status):
+            self.g.set((node, schema.creativeWorkStatus, Literal(status)))
+        if due := extras.get(NAMES.due):
+            action = BNode()
+            self.g.add((node, schema.potentialAction, action))
+            self.g.add((action, RDF.type, schema.UpdateAction))
+            self.g.add((action, schema.startTime, Literal(due)))
+        end = _end(extras)
+        if end is not None and self.g.value(node, schema.temporalCoverage) is None:
+            self.g.add((node, schema.temporalCoverage, Literal(f"../{end}")))
+
+    def _write_modified(
+        self,
+        node: Node,
+        predicate: URIRef,
+        datatype: URIRef | None,
+        extras: dict[str, str],
+        dataset: dict[str, Any],
+    ) -> None:
+        """Write when the data last changed, in place of when the metadata did."""
+        modified = extras.get(NAMES.last_modified)
+        if modified and extras.get(NAMES.evidence) != Evidence.CREATED.value:
+            self.g.set((node, predicate, Literal(modified, datatype=datatype)))
+        elif NAMES.status in extras and not (extras.get("modified") or dataset.get("modified")):
+            # Nobody knows when the data last changed. The date of the metadata would be that of a confirmation
+            # or a harvest, or of the day on which the data were added here.
+            self.g.remove((node, predicate, None))
 
 
 _END_DATES = {Precision.YEAR: ("%Y", XSD.gYear), Precision.MONTH: ("%Y-%m", XSD.gYearMonth)}
+
+
+def _end(extras: dict[str, str]) -> Literal | None:
+    """Return up to when the data reach, as exactly as is known; None if it is not."""
+    until = period_of(extras.get(NAMES.data_until, ""))
+    if until is None:
+        return None
+    day, precision = until
+    form, kind = _END_DATES.get(precision, ("%Y-%m-%d", XSD.date))
+    return Literal(day.strftime(form), datatype=kind)
 
 
 def _code(given: Any, days: str | None) -> str | None:
@@ -334,10 +391,20 @@ def _code(given: Any, days: str | None) -> str | None:
     return {str(known): term for term, known in terms.items()}.get(days or "")
 
 
-def with_profile(configured: str | None) -> str:
-    """Return the site's profiles with ours at the end.
+PROFILES: dict[str, tuple[str, str | list[str]]] = {
+    "dcat": ("ckanext.dcat.rdf.profiles", " ".join(DEFAULT_RDF_PROFILES)),
+    "structured_data": ("ckanext.dcat.structured_data.profiles", ["schemaorg"]),
+    "croissant": ("ckanext.dcat.croissant.profiles", ["croissant"]),
+}
+"""The plugins of ckanext-dcat that write datasets, each with the option for its profiles and their default: a
+text or a list, as ckanext-dcat reads the option."""
 
-    :param configured: the value of the option; if empty, ckanext-dcat's default profiles apply
+
+def with_profile(configured: str | list[str] | None, default: str | list[str]) -> str | list[str]:
+    """Return a site's profiles with ours at the end, in the form of the default.
+
+    :param configured: the value of the option; if empty, the default applies
     """
-    names = (configured or "").split() or list(DEFAULT_RDF_PROFILES)
-    return " ".join([*names, *([] if OWN_PROFILE in names else [OWN_PROFILE])])
+    names = tk.aslist(configured) or tk.aslist(default)
+    names = [*names, *([] if OWN_PROFILE in names else [OWN_PROFILE])]
+    return " ".join(names) if isinstance(default, str) else names

@@ -63,12 +63,12 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         services.look_first("freshness")
         tk.add_template_directory(config, "templates")
         tk.add_public_directory(config, "public")
-        if p.plugin_loaded("dcat"):
-            # Imported only where ckanext-dcat is enabled.
+        # ckanext-dcat is imported only where one of its plugins is enabled.
+        for plugin in filter(p.plugin_loaded, ("dcat", "structured_data", "croissant")):
             from . import dcat
-            from .harvesting.rdf.source_type import SITE_PROFILES
 
-            config[SITE_PROFILES] = dcat.with_profile(config.get(SITE_PROFILES))
+            option, default = dcat.PROFILES[plugin]
+            config[option] = dcat.with_profile(config.get(option), default)
 
     def configure(self, config: Any) -> None:
         # Fail at the start and not at each edit: this reads ckan.site_url, which needs a host.

@@ -1,4 +1,4 @@
-"""What ckanext-dcat's RDF says of a dataset's updates."""
+"""What ckanext-dcat writes about a dataset's updates: as DCAT, for search engines and as Croissant."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rdflib.namespace import DCTERMS, RDF, XSD
 
 from ckanext.dcat.processors import RDFSerializer
 from ckanext.freshness import dcat
-from ckanext.freshness.harvesting.rdf.source_type import SITE_PROFILES
 from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import queue
@@ -25,12 +24,12 @@ EU = "http://publications.europa.eu/resource/authority/frequency/"
 
 @pytest.fixture
 def with_dcat(with_plugins: Any, ckan_config: Any) -> Iterator[None]:
-    """ckanext-dcat enabled beside us."""
-    before = ckan_config.get(SITE_PROFILES)
-    p.load("dcat")
+    """ckanext-dcat enabled beside us, with all its ways to write a dataset."""
+    before = {option: ckan_config.get(option) for option, _ in dcat.PROFILES.values()}
+    p.load(*dcat.PROFILES)
     yield
-    p.unload("dcat")
-    ckan_config[SITE_PROFILES] = before
+    p.unload(*dcat.PROFILES)
+    ckan_config.update(before)
 
 
 FREQUENCIES = {
@@ -84,6 +83,51 @@ def test_up_to_when_the_data_reach(with_dcat: None, clean_db: Any, clean_index: 
         ]
 
 
+SCHEMA_ORG = [("structured_data", "http://schema.org/"), ("croissant", "https://schema.org/")]
+
+
+@pytest.mark.parametrize(("helper", "schema"), SCHEMA_ORG)
+def test_search_engines_and_croissant_get_status_last_change_and_next_update(
+    helper: str, schema: str, with_dcat: None, clean_db: Any, clean_index: Any
+) -> None:
+    def written(dataset: dict[str, Any]) -> dict[str, list[str]]:
+        graph = Graph().parse(data=getattr(tk.h, helper)(dataset), format="json-ld")
+        (node,) = graph.subjects(RDF.type, URIRef(f"{schema}Dataset"))
+        assert graph.value(node, DCTERMS.modified) is None
+        paths = {
+            "modified": URIRef(f"{schema}dateModified"),
+            "status": URIRef(f"{schema}creativeWorkStatus"),
+            "next": URIRef(f"{schema}potentialAction") / URIRef(f"{schema}startTime"),
+            "covers": URIRef(f"{schema}temporalCoverage"),
+        }
+        return {name: [str(one) for one in graph.objects(node, paths[name])] for name in paths}
+
+    link = {"url": "http://data.example/file.csv", "last_modified": "2025-12-30T10:20:30"}
+    dataset = make("7", resources=[link])
+    assert written(dataset) == {
+        "modified": ["2025-12-30T10:20:30Z"],
+        "status": ["delinquent"],
+        # A week after the confirmation.
+        "next": ["2026-02-07T10:20:30Z"],
+        "covers": [],
+    }
+    until = {"key": "freshness_data_until", "value": "2026-08"}
+    extras = [*dataset["extras"], until]
+    assert written({**dataset, "extras": extras})["covers"] == ["../2026-08"]
+    extras.append({"key": "temporal_start", "value": "2020-01-01"})
+    (stated,) = written({**dataset, "extras": extras})["covers"]
+    assert stated.startswith("2020-01-01")
+    assert written({**dataset, "id_given": "http://data.example/1"})["next"]
+    # Nobody has said how often it is updated, and the edit of the metadata is no change of the data.
+    unknown = factories.Dataset()
+    assert written(unknown) == {
+        "modified": [],
+        "status": ["unavailable"],
+        "next": [],
+        "covers": [],
+    }
+
+
 def ends(dataset: dict[str, Any]) -> list[Any]:
     """The ends of the periods that the RDF of a dataset states by DCAT."""
     serializer = RDFSerializer(profiles=["euro_dcat_ap_3", "freshness"])
@@ -112,16 +156,20 @@ def statement(dataset: dict[str, Any], predicate: URIRef) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("configured", "expected"),
+    ("plugin", "configured", "expected"),
     [
-        (None, "euro_dcat_ap_3 freshness"),
-        ("", "euro_dcat_ap_3 freshness"),
-        ("euro_dcat_ap_2 my_profile", "euro_dcat_ap_2 my_profile freshness"),
-        ("freshness my_profile", "freshness my_profile"),
+        ("dcat", None, "euro_dcat_ap_3 freshness"),
+        ("dcat", "", "euro_dcat_ap_3 freshness"),
+        ("dcat", "euro_dcat_ap_2 my_profile", "euro_dcat_ap_2 my_profile freshness"),
+        ("dcat", "freshness my_profile", "freshness my_profile"),
+        ("structured_data", ["schemaorg"], ["schemaorg", "freshness"]),
+        ("structured_data", "my_profile", ["my_profile", "freshness"]),
+        ("croissant", None, ["croissant", "freshness"]),
     ],
 )
-def test_the_profile_comes_last(configured: str | None, expected: str) -> None:
-    assert dcat.with_profile(configured) == expected
+def test_the_profile_comes_last(plugin: str, configured: Any, expected: Any) -> None:
+    _, default = dcat.PROFILES[plugin]
+    assert dcat.with_profile(configured, default) == expected
 
 
 def test_a_harvested_dataset_without_dates(
