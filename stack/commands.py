@@ -146,13 +146,15 @@ def last_lines(log: Path) -> str:
     return "\n".join(f"    {line}" for line in lines)
 
 
-def foreground(command: Sequence[str | Path], environment: Mapping[str, str]) -> int:
+def foreground(
+    command: Sequence[str | Path], environment: Mapping[str, str], folder: Path | None = None
+) -> int:
     """Run the user's command on the user's terminal and return its exit code, as a shell gives it.
 
     A signal that ends ``./dev`` is sent to the command as well, and ``./dev`` waits for it.
     """
     try:
-        child = subprocess.Popen([str(part) for part in command], env=dict(environment))
+        child = subprocess.Popen([str(part) for part in command], env=dict(environment), cwd=folder)
     except FileNotFoundError as error:
         raise StackError(f"There is no command {command[0]!s} in this environment.") from error
     try:
