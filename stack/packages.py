@@ -157,7 +157,7 @@ def test_source(archive: Path, layout: Layout) -> int:
         (root / ".dev").mkdir()
         (root / ".dev" / "cache").symlink_to(layout.cache)
         say(f"Running the quick tests of {archive.name}")
-        command = [sys.executable, root / "dev", "test", "--quick"]
+        command: list[str | Path] = [sys.executable, root / "dev", "test", "--quick"]
         # In its own folder, since Python finds the modules of the present one first.
         return foreground(command, clean_environment(), root)
 

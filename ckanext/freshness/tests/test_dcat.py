@@ -94,7 +94,7 @@ def test_search_engines_and_croissant_get_status_last_change_and_next_update(
         graph = Graph().parse(data=getattr(tk.h, helper)(dataset), format="json-ld")
         (node,) = graph.subjects(RDF.type, URIRef(f"{schema}Dataset"))
         assert graph.value(node, DCTERMS.modified) is None
-        paths = {
+        paths: dict[str, Any] = {
             "modified": URIRef(f"{schema}dateModified"),
             "status": URIRef(f"{schema}creativeWorkStatus"),
             "next": URIRef(f"{schema}potentialAction") / URIRef(f"{schema}startTime"),
