@@ -502,7 +502,7 @@ _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "job counts": lambda counts: ", ".join(harvests.job_counts(counts)),
     "not harvested": harvests.kind,
     "data stand": lambda shown: labels.data_stand(
-        shown["last_modified"], shown["data_until"]["period"]
+        shown["data_until"]["changed_at"], shown["data_until"]["period"]
     ),
     "lag": labels.lag,
     "observed": labels.observed,

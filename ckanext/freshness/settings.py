@@ -212,6 +212,8 @@ class Aging:
     """The frequency of datasets if neither they nor their source or organization state one."""
     dataset_types: frozenset[str]
     """The types of packages that are judged."""
+    data_dates_count: bool
+    """Whether a file that changes without newer data, by their own dates, is no update."""
 
 
 def aging() -> Aging:
@@ -221,6 +223,7 @@ def aging() -> Aging:
         frequency_keys=frequency_keys(),
         default_frequency=option("default_frequency") or None,
         dataset_types=dataset_types(),
+        data_dates_count=flag("data_dates_count"),
     )
 
 

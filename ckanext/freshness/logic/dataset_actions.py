@@ -55,8 +55,9 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``suggested_days``; ``boundaries`` (``due``, ``overdue``, ``delinquent``); ``undetermined``;
         ``absent_since``: since when its harvest source has been without it; ``data_until``: up to when the
         data reach by the dates in them, ``period`` (``2026-08-31``, ``2026-08``, ``2026-W35``, ``2026-Q3`` or
-        ``2026``), ``until`` (its last day), ``lag`` (null if fewer than three updates brought newer data:
-        ``days`` behind, the median, ``lowest_days``, ``highest_days``, ``step_days`` between periods,
+        ``2026``), ``until`` (its last day), ``changed_at`` (when its file last changed), ``lag``
+        (null if fewer than three updates brought newer data: ``days`` behind, the median, ``lowest_days``,
+        ``highest_days``, ``step_days`` between periods,
         ``updates``, ``next_expected``), ``column``, ``sheet``, ``resource_id`` and ``resource_name``, or a
         null ``period`` and the ``reason`` (``none``, ``schedule``, ``unclear``: day or month first,
         ``several`` columns), ``stands_since``: when a check first saw it, if the file has changed long
@@ -263,6 +264,7 @@ def _data_until(dataset: DatasetSnapshot) -> dict[str, Any]:
     return {
         "period": period_text(column),
         "until": column.until,
+        "changed_at": utc_text(resource.changed_at),
         "lag": changes.lag(resource.id, date.fromisoformat(column.until or "")),
         "column": column.name,
         "sheet": column.sheet,

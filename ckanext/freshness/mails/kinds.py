@@ -84,7 +84,7 @@ def _dataset_row(one: News, facts: MailFacts, *more: str) -> Row:
 def _overdue_row(one: News, facts: MailFacts) -> Row:
     dataset = facts.datasets[one.package_id or ""]
     if "data_until" in one.details:
-        stands = labels.data_stand(one.details["last_modified"], one.details["data_until"])
+        stands = labels.data_stand(one.details["changed_at"], one.details["data_until"])
         return _dataset_row(one, facts, stands)
     if one.receivers is Receivers.OPERATORS:
         contact = ", ".join(filter(None, (dataset.maintainer, *dataset.named)))

@@ -92,7 +92,9 @@ WHERE t.from_status IS NOT NULL AND t.cause NOT IN ('recompute', 'check') AND {o
 
 
 _STANDING = """
-SELECT d.package_id, d.data_until, d.last_modified FROM freshness_dataset d
+SELECT d.package_id, d.data_until, coalesce((
+    SELECT max(c.changed_at) FROM freshness_check c WHERE c.package_id = d.package_id
+), d.last_modified) AS changed_at FROM freshness_dataset d
 WHERE d.data_stands_since IS NOT NULL AND d.last_modified IS NOT NULL AND {open}"""
 
 

@@ -490,7 +490,7 @@ def lag(seen: Mapping[str, Any]) -> str:
 def data_stand(changed_at: str | datetime, until: str) -> str:
     """Return in a sentence that a file changes while its data end with the same period.
 
-    :param changed_at: when the data of the dataset last changed
+    :param changed_at: when the file last changed
     :param until: the period, as ``freshness_show`` returns it
     """
     words = tk._("The file changed on {day}, but its data still end with {period}.")

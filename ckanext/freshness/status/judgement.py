@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta, timezone
 from typing import Any
 
 from .. import settings
@@ -16,7 +16,7 @@ from ..aging.evidence import DatedEvidence, Evidence, newest, observe, remember,
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..aging.vocabularies import Vocabulary
 from ..checking.decisions import meant
-from ..checking.observations import DateColumn, Silence, period_text
+from ..checking.observations import DateColumn, Silence, period_of, period_text
 from ..checking.observations import newest as newest_column
 from ..ckan_adapter.core import NAMES, REVIEW_KEY
 from ..dates import EARLIEST, stated_date, utc_text, utc_to_second
@@ -52,12 +52,9 @@ class Judgement:
     """All evidence that counts."""
     newest: DatedEvidence | None
     """The evidence that decides: a change of the data, or a later confirmation."""
+    change: DatedEvidence | None
+    """The newest evidence of a change of the data."""
     assessment: Assessment
-
-    @property
-    def change(self) -> DatedEvidence | None:
-        """The newest evidence of a change of the data."""
-        return newest(piece for piece in self.pieces if piece.evidence is not Evidence.REVIEW)
 
     @property
     def confirmed_at(self) -> datetime | None:
@@ -127,10 +124,39 @@ def judge(
     frequency = frequencies.read(
         dataset.extras, rules.aging.frequency_keys, defaults, rules.vocabularies
     )
-    piece = newest(pieces)
-    return Judgement(
-        frequency, pieces, piece, assess_with(piece, frequency.days, dataset, now, rules)
-    )
+    dated = by_their_data(pieces, dataset) if rules.aging.data_dates_count else pieces
+    piece, change = newest(dated), newest(one for one in dated if one.evidence is not _REVIEW)
+    assessment = assess_with(piece, frequency.days, dataset, now, rules)
+    return Judgement(frequency, pieces, piece, change, assessment)
+
+
+_REVIEW = Evidence.REVIEW
+_OF_FILES = (Evidence.HTTP_HEADER, Evidence.HASH)
+
+
+def by_their_data(pieces: Iterable[DatedEvidence], dataset: DatasetSnapshot) -> list[DatedEvidence]:
+    """Return evidence that makes no dataset fresher because a file changed without newer data.
+
+    A change of a file counts as of the moment when a check first saw the newest period in it, or as of the end
+    of this period: until then, the change may be within it.
+    """
+    last = {one.id: at for one in dataset.resources if (at := _newest_data_at(one)) is not None}
+    return [
+        replace(piece, when=last[piece.resource or ""], claimed=None)
+        if piece.evidence in _OF_FILES and piece.when > last.get(piece.resource or "", piece.when)
+        else piece
+        for piece in pieces
+    ]
+
+
+def _newest_data_at(resource: ResourceSnapshot) -> datetime | None:
+    """Return until when changes of a file may have brought newer data; None if that is not certain."""
+    column = newest_column(meant(resource.dates, resource.date_column))
+    if resource.data_since is None or isinstance(column, Silence):
+        return None
+    period = period_of(period_text(column))
+    end = EARLIEST if period is None else datetime.combine(period[0], time.max, timezone.utc)
+    return max(resource.data_since, end).replace(microsecond=0)
 
 
 def assess_with(
@@ -211,10 +237,11 @@ def _stands_since(
     """Return since when a file has had no newer data if it has changed long after that; None if it has not."""
     if isinstance(reached, Silence) or days is None or days <= 0:
         return None
-    since, changed_at = reached[0].data_since, reached[0].changed_at
-    if since is None or changed_at is None:
+    resource, _ = reached
+    last, changed_at = _newest_data_at(resource), resource.changed_at
+    if last is None or changed_at is None:
         return None
-    return since if changed_at - since > timedelta(days=_STILL * days) else None
+    return resource.data_since if changed_at - last > timedelta(days=_STILL * days) else None
 
 
 def data_reached(dataset: DatasetSnapshot) -> tuple[ResourceSnapshot, DateColumn] | Silence:

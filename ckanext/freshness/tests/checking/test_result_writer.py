@@ -102,7 +102,7 @@ def test_where_a_file_has_moved_is_known_from_the_last_success() -> None:
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(known=values(KnownContent))
+@given(content=values(KnownContent))
 def test_all_that_is_known_of_a_file_is_read_back(a_resource: None, content: KnownContent) -> None:
     assert write(finding(known=content))
     assert start().known == content

@@ -12,6 +12,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.packages import package_extras
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope
 from ckanext.freshness.tests.servers.base import Answer
@@ -141,3 +142,23 @@ def test_what_is_no_answer(server: FileServer) -> None:
         context = {"user": user["name"], "ignore_auth": False}
         call_action("freshness_date_column", context, id="lamps", resource_id=link["id"])
     assert until()["questions"][0]["answer"] is None
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_file_that_changes_without_newer_data(
+    server: FileServer, monkeypatch: pytest.MonkeyPatch, ckan_config: Any, counts: bool
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.data_dates_count", counts)
+    (link,) = make(server, extras=[{"key": "frequency", "value": "7"}])["resources"]
+    answer(link["id"], REPORTED)
+    statuses = []
+    for day, month in ((2, 4), (30, 4), (60, 5)):
+        put(server, month)
+        body = server.files["/lamps.csv"].body
+        text = f"{body.decode()}2026-02-01,2026-01-01,{day}\n".encode()
+        server.files["/lamps.csv"] = Answer(200, text, {"Content-Type": "text/csv"})
+        check(day)
+        statuses.append(package_extras(model.Package.get("lamps"))["freshness"])
+    assert statuses == ["fresh", "delinquent" if counts else "fresh", "fresh"]
+    shown = call_action("freshness_show", id="lamps")
+    assert shown["data_until"]["changed_at"] == shown["last_modified"]
