@@ -90,6 +90,7 @@ def decide(
         {A, B},
         {url: "answers 503" for url in unreadable},
         {url: "its page 2 repeats page 1" for url in unproved},
+        listed={one.url for one in found if one.listed_in},
         has_own_documents=more.pop("has_own_documents", True),
         controls=list(more.pop("controls", ())),
     )
