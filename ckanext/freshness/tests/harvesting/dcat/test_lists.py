@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -225,3 +226,22 @@ def test_a_source_may_do_without_a_catalog_on_another_host(
     server.publish("/c", datasets(*range(19)) + more)
     job = site.two_jobs()
     assert job.errors == [] and len(job.of(DELETED)) == 1
+
+
+def test_a_dataset_that_shifts_while_it_is_edited_is_one(
+    server: Documents, site: CatalogueSite
+) -> None:
+    """It is on page 2 in one reading, and on page 1 in the next."""
+    server.pages(datasets(1, 2), datasets(3) + blank("Old", "same"))
+    site.job()
+    server.pages(datasets(1), datasets(3) + blank("Old", "same"))
+    healthy, asked = server.answer, []
+
+    def answer(request: Any) -> Answer:
+        asked.append(request.target)
+        if len(asked) == 3:
+            server.pages(datasets(1) + blank("New title", "same"), datasets(3))
+        return healthy(request)
+
+    server.answer = answer  # type: ignore[method-assign]
+    assert site.job().record_errors == {}
