@@ -12,7 +12,6 @@ from ckan.tests.helpers import call_action, changed_config
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.conftest import (
     add_source,
-    extras,
     stored,
     sysadmin,
     written,
@@ -24,17 +23,6 @@ from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
 
 pytestmark = pytest.mark.usefixtures("clean_site")
-
-
-def patch(dataset: dict[str, Any], **fields: Any) -> None:
-    """Edit a dataset as an editor does."""
-    call_action("package_patch", {"user": sysadmin()}, id=dataset["id"], **fields)
-
-
-def with_extra(dataset: dict[str, Any], key: str, value: str) -> list[dict[str, str]]:
-    """Return a dataset's extras with one value changed, as its form sends them."""
-    kept = {name: old for name, old in extras(dataset).items() if not name.startswith("harvest_")}
-    return [{"key": name, "value": new} for name, new in {**kept, key: value}.items()]
 
 
 # Identity
@@ -109,73 +97,28 @@ def test_names_come_from_titles_and_stay(fdp: FdpServer) -> None:
 # Values that are not the source's
 
 
-EDITED: dict[str, Any] = {
-    "notes": "Better words",
-    "frequency": "monthly",
-    "tags": ["edited"],
-    "resources.description": "A better description",
-}
-EMPTIED: dict[str, Any] = {"notes": "", "frequency": "", "tags": [], "resources.description": ""}
-
-
-def edit(dataset: dict[str, Any], values: dict[str, Any]) -> None:
-    resources = [
-        {**one, "description": values["resources.description"]} for one in dataset["resources"]
-    ]
-    patch(
-        dataset,
-        notes=values["notes"],
-        tags=[{"name": name} for name in values["tags"]],
-        extras=with_extra(dataset, "frequency", values["frequency"]),
-        resources=resources,
-    )
-
-
-def fields_of(dataset: dict[str, Any]) -> dict[str, Any]:
-    (resource,) = dataset["resources"]
-    return {
-        "notes": dataset["notes"] or "",
-        "frequency": extras(dataset).get("frequency", ""),
-        "tags": [tag["name"] for tag in dataset["tags"]],
-        "resources.description": resource["description"] or "",
-    }
-
-
 def test_protected_fields_stay_as_editors_leave_them(fdp: FdpServer) -> None:
     """Some are protected for the source, and the others for the site."""
-    catalog = fdp.add_catalog()
-    edits = {
-        fdp.add_dataset(
-            catalog,
-            description="The source's words",
-            frequency="http://purl.org/cld/freq/daily",
-            keyword=["source"],
-            distributions=[{"description": "The source's"}],
-        ): values
-        for values in (EDITED, EMPTIED)
-    }
-    fields = list(EDITED)
-    harvest = add_source(fdp.source_url, keep_fields=fields[::2])
-    with changed_config("ckan.harvest.not_overwrite_fields", " ".join(fields[1::2])):
+    distributions = [{"description": "The source's"}]
+    words: dict[str, Any] = {"description": "The source's words", "keyword": ["source"]}
+    record = fdp.add_dataset(fdp.add_catalog(), **words, distributions=distributions)
+    harvest = add_source(fdp.source_url, keep_fields=["notes", "resources.description"])
+    with changed_config("ckan.harvest.not_overwrite_fields", "tags"):
         harvest.run()
-        for record, values in edits.items():
-            assert fields_of(harvest.dataset(record, fdp))["tags"] == ["source"]
-            edit(harvest.dataset(record, fdp), values)
-            assert fields_of(harvest.dataset(record, fdp)) == values
-            fdp.change(
-                record,
-                title="A new title",
-                description="New words",
-                keyword=["new"],
-                frequency=None,
-            )
-        for distribution in fdp.records(Kind.DISTRIBUTION):
-            fdp.change(distribution, description="New", title="A new file")
-        assert harvest.run().stats["updated"] == 2
-    for record, values in edits.items():
-        after = harvest.dataset(record, fdp)
-        assert fields_of(after) == values
-        assert (after["title"], after["resources"][0]["name"]) == ("A new title", "A new file")
+        dataset = harvest.dataset(record, fdp)
+        assert [tag["name"] for tag in dataset["tags"]] == ["source"]
+        resources = [{**one, "description": "Better"} for one in dataset["resources"]]
+        edited = {"notes": "", "tags": [{"name": "edited"}], "resources": resources}
+        call_action("package_patch", {"user": sysadmin()}, id=dataset["id"], **edited)
+        fdp.change(record, title="A new title", description="New words", keyword=["new"])
+        (distribution,) = fdp.records(Kind.DISTRIBUTION)
+        fdp.change(distribution, description="New", title="A new file")
+        assert harvest.run().stats["updated"] == 1
+    after = harvest.dataset(record, fdp)
+    (resource,) = after["resources"]
+    assert (after["title"], after["notes"] or "") == ("A new title", "")
+    assert [tag["name"] for tag in after["tags"]] == ["edited"]
+    assert (resource["name"], resource["description"]) == ("A new file", "Better")
 
 
 # Coming and going
@@ -241,32 +184,6 @@ def test_what_an_admin_deleted_stays_deleted_and_what_was_purged_is_made_anew(
     assert job.errors == []
     assert (job.stats["deleted"], job.stats["not modified"]) == (1, 3)
     assert len(harvest.current()) == 3
-
-
-def test_two_sources_over_one_server_keep_to_their_own(
-    fdp: FdpServer, three: tuple[Record, ...]
-) -> None:
-    (catalog,), (*_, goes) = fdp.catalogs, three
-    first = add_source(fdp.source_url, delete_unlisted=True)
-    second = add_source(fdp.source_url, language="en", delete_unlisted=True)
-    first.run()
-    second.run()
-    ids = [{one["id"] for one in source.datasets().values()} for source in (first, second)]
-    assert len(ids[0] | ids[1]) == 6
-
-    fdp.unlist(goes, catalog)
-    assert first.run().stats["deleted"] == 1
-    assert {one["id"] for one in second.datasets().values()} == ids[1]
-    fdp.list_also(goes, catalog)
-    first.run()
-
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
-    assert second.run().stats["not modified"] == 3
-    assert {one["id"] for one in second.datasets().values()} == ids[1]
-    call_action("harvest_source_clear", {"user": sysadmin()}, id=first.source["id"])
-    assert second.run().stats["not modified"] == 3
-    assert {one["id"] for one in second.datasets().values()} == ids[1]
-    assert len(second.current()) == 3
 
 
 # Failures

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-import ckan.plugins as p
 import pytest
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
@@ -25,22 +23,14 @@ from ckanext.freshness.tests.harvesting.conftest import (
     sysadmin,
 )
 from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.catalogue import CatalogueServer
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
-from ckanext.freshness.tests.servers.fdp import FdpServer, as_single_catalogue
+from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
-
-
-@pytest.fixture
-def dcat(clean_site: None) -> Iterator[None]:
-    """Load ckanext-dcat's harvester beside ours."""
-    with p.use_plugin("dcat", "dcat_rdf_harvester"):
-        yield
 
 
 def identities(harvest: Harvest) -> dict[str, tuple[str, str]]:
@@ -54,73 +44,6 @@ def filled(fdp: FdpServer, datasets: int = 4) -> None:
 
 
 # Another harvester
-
-
-def test_a_source_of_dcat_rdf_becomes_ours(
-    fdp: FdpServer, dcat: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    filled(fdp)
-    without_uri = b"""
-        [] a <http://www.w3.org/ns/dcat#Dataset>;
-          <http://purl.org/dc/terms/identifier> "https://doi.org/10.5555/7";
-          <http://purl.org/dc/terms/title> "Known by its DOI alone" .
-    """
-    catalogue = as_single_catalogue(fdp) + without_uri
-    fdp.files["/catalogue.ttl"] = Answer(200, catalogue, {"Content-Type": "text/turtle"})
-    harvest = add_source(
-        f"{fdp.url}/catalogue.ttl", source_type="dcat_rdf", rdf_format="text/turtle"
-    )
-    assert harvest.run().stats["added"] == 5
-    before, resources = identities(harvest), resource_ids(harvest)
-    doi = before.pop("")
-
-    kept, edited, gone, _ = fdp.datasets
-    fdp.change(edited, title="Edited")
-    fdp.remove(gone)
-    harvest.switch(source_type="fdp", url=fdp.source_url)
-
-    said = harvest.preview()
-    assert said.changes[RecordClass.DELETED] == []
-    assert [one.url for one in said.held] == [fdp.iri_of(gone)]
-    assert {one.url for one in said.changes[RecordClass.MOVED]} == {
-        fdp.iri_of(one) for one in fdp.datasets
-    }
-    assert f"was {fdp.iri_of(kept)}" in said.changes[RecordClass.MOVED][0].reason
-    (unknown,) = said.kept
-    assert "https://doi.org/10.5555/7" in unknown.reason
-    assert said.changes[RecordClass.NEW] == []
-    assert ['"rdf_format"' in one for one in said.source.warnings] == [True]
-
-    caplog.clear()
-    job = harvest.run()
-    (held,) = job.errors
-    assert held.startswith(
-        "The deletion of one record was put on hold: 1 of 5 records would be deleted that only another "
-    )
-    assert job.stats == {"added": 0, "updated": 3, "not modified": 0, "errored": 1, "deleted": 0}
-    assert fdp.iri_of(gone) in identities(harvest)
-    assert '"rdf_format" belongs to another harvester' in caplog.text
-    assert unknown.reason in caplog.text
-
-    # However often the source is harvested: an editor decides.
-    assert harvest.run().stats["deleted"] == 0
-    harvest.release()
-    job = harvest.run()
-    assert job.errors == []
-    assert job.stats == {"added": 0, "updated": 0, "not modified": 3, "errored": 0, "deleted": 1}
-
-    after = identities(harvest)
-    assert after.pop("") == doi
-    assert after == {url: before[url] for url in map(fdp.iri_of, fdp.datasets)}
-    assert harvest.datasets()[fdp.iri_of(edited)]["title"] == "Edited"
-    assert resource_ids(harvest) < resources
-    packages = call_action("package_search", rows=100)
-    assert packages["count"] == 4
-    assert len(harvest.current()) == 4
-
-    job = harvest.run()
-    assert job.stats == {"added": 0, "updated": 0, "not modified": 3, "errored": 0, "deleted": 0}
-    assert len(harvest.current()) == 4
 
 
 GUIDS = [
@@ -381,29 +304,6 @@ def test_only_the_same_source_goes_on(fdp: FdpServer) -> None:
     assert same.preview().survey.current == 4
     same.run()
     assert {package_id for _, package_id in same.current()} == packages
-
-
-def test_two_former_sources_of_one_url(fdp: FdpServer) -> None:
-    """Each has some of the datasets. The source that continues them has all, also the one that no list has."""
-    filled(fdp)
-    first = add_source(fdp.source_url, language="en")
-    first.run()
-    packages = {package_id for _, package_id in first.current()}
-    unlisted = fdp.datasets[0]
-    fdp.unlist(unlisted, fdp.catalogs[0])
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
-    second = make_again(first, name="second", config="")
-    second.run()
-    assert len(second.current()) == 3 and len(first.current()) == 1
-    second.configure(language="en")
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=second.source["id"])
-
-    third = make_again(first, name="third")
-    job = third.run()
-    assert job.stats["deleted"] == job.stats["added"] == 0
-    assert {package_id for _, package_id in third.current()} == packages
-    assert first.current() == second.current() == []
-    assert [one["url"] for one in third.hold()["held"]] == [fdp.iri_of(unlisted)]
 
 
 def test_a_record_that_was_withdrawn_before_its_source_was_made_again(published: Published) -> None:
