@@ -10,6 +10,7 @@ import csv
 import inspect
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,11 +121,19 @@ def _action(name: str, function: Any, example: dict[str, Any]) -> Iterator[str]:
     yield f"``{name}({', '.join(names)})``"
     yield f"   {'GET or POST' if reads else 'POST'}. {inspect.getdoc(getattr(auth, name))}"
     yield ""
-    lines = (line for line in words.splitlines() if ":raises ObjectNotFound" not in line)
-    yield from (f"   {line}".rstrip() for line in lines)
+    yield from (f"   {line}".rstrip() for line in _lines(words))
     if example["request"]:
         yield f"   :example: ``{json.dumps(example['request'])}``"
     yield ""
+
+
+def _lines(words: str) -> Iterator[str]:
+    """Yield the lines of a docstring, with the type of each parameter before its meaning."""
+    types = dict(re.findall(r"^:type (\w+): (.+)$", words, re.M))
+    for line in words.splitlines():
+        if not line.startswith((":type ", ":rtype:", ":raises ObjectNotFound")):
+            name = line.split()[1].rstrip(":") if line.startswith(":param ") else ""
+            yield line.replace(": ", f": {types[name]}, ", 1) if name in types else line
 
 
 def heading(title: str, line: str) -> Iterator[str]:
