@@ -1,7 +1,7 @@
 """How soon each policy sees changes and dead links, in two simulated years over several catalogues.
 
 The policies choose with the project's own code. Catalogues, updates and deaths of links are the same for all
-policies and in each run. docs/checking.rst describes the worlds. ``learned`` makes each night as
+policies and in each run; ``WORLDS`` describes them. ``learned`` makes each night as
 many checks as ``hdx`` makes on average, then half as many. No network and no database is used.
 """
 
