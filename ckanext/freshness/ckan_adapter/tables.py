@@ -47,8 +47,8 @@ class UnusableTables:
                 plugin=self.plugin
             )
         return _(
-            "The tables of the plugin {plugin} were made by another version of it, and no migration leads from "
-            "there to this version"
+            "The tables of the plugin {plugin} were made by another version of it, probably a newer one: no "
+            "migration leads from there to this version"
         ).format(plugin=self.plugin)
 
     def advice(self, _: Callable[[str], str] = tk._) -> str:
