@@ -47,38 +47,54 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
     """Return how fresh a dataset is now, why, and when an update is due.
 
     :param id: id or name of the dataset
-    :returns: ``id``, ``name``, ``title``; ``status`` (``fresh``, ``due``, ``overdue``, ``delinquent``,
-        ``unavailable``); ``last_modified`` and its ``evidence``; ``frequency``: ``days``, and ``from`` what it
-        comes (``dataset``, ``source``, ``organization``, ``site``); ``observed_frequency``, null if fewer than
-        three updates are known: ``days`` (the median), ``lowest_days``, ``highest_days``, ``at_least`` (they
-        may change more often), ``changes`` (their number), ``basis`` (``files``, or dates in the ``record``),
-        ``suggested_days``; ``boundaries`` (``due``, ``overdue``, ``delinquent``); ``undetermined``;
-        ``absent_since``: since when its harvest source has been without it; ``data_until``: up to when the
-        data reach by the dates in them, ``period`` (``2026-08-31``, ``2026-08``, ``2026-W35``, ``2026-Q3`` or
-        ``2026``), ``until`` (its last day), ``changed_at`` (when its file last changed), ``lag``
-        (null if fewer than three updates brought newer data: ``days`` behind, the median, ``lowest_days``,
-        ``highest_days``, ``step_days`` between periods,
-        ``updates``, ``next_expected``), ``column``, ``sheet``, ``resource_id`` and ``resource_name``, or a
-        null ``period`` and the ``reason`` (``none``, ``schedule``, ``unclear``: day or month first,
-        ``several`` columns), ``stands_since``: when a check first saw it, if the file has changed long
-        after that, and ``questions``: files of which several columns may be meant (``resource_id``,
-        ``columns``, each with its ``column`` for ``freshness_date_column`` and its newest ``period``, and the
-        ``answer`` of an editor or null); ``broken_since``: since when all
-        of its links have been broken, whatever its ``status`` says by the dates of the data; ``pieces``: all
-        evidence, the newest first (``resource_id``, ``resource_name``, ``evidence``, ``date``, ``claimed``:
-        the original date if it was in the future); ``stated_date`` (``value``, ``since``, ``stands_still``);
-        ``confirmation`` (``date``, ``author``, only for members of the organization, ``is_own``);
-        ``problems``: sentences; ``transitions``: the newest 20 changes of the status or the update frequency
-        (``from``, ``to``, ``at``, ``evidence``, ``cause``, ``explanation``); ``data_changes``: the newest 20
-        (``seen_at``, ``resource_id``, ``resource_name``, ``evidence``, ``what``); ``links``: ``total`` and
-        ``resources``, at most 100, failing links first, each with ``id``, ``name``, ``url`` (without secrets),
-        ``format``, ``state`` (``works``, ``failing``, ``broken``, ``unchecked``: the last check could not
-        tell, ``waiting``: not checked yet, ``excluded``: never checked, ``internal``: hosted here) and its
-        ``explanation``; of the last check ``tried_at``, ``outcome``, ``status`` (of HTTP), ``words`` (what
-        went wrong), ``final_url``; ``promised`` and ``found`` (if the file is of another kind than its
-        format), ``failures`` in a row, ``failing_since``, ``failed_at``, ``succeeded_at``, ``changed_at``,
-        ``next_check`` (at the earliest); of the last good copy ``cached_url``, ``cached_zip_url``,
-        ``cached_at`` and ``cached_size``; ``may_confirm`` and ``may_check``: what the user may do
+    :type id: string
+    :returns: a dictionary with
+
+        * ``id``, ``name``, ``title`` (strings)
+        * ``status`` (string): ``fresh``, ``due``, ``overdue``, ``delinquent`` or ``unavailable`` (not known)
+        * ``last_modified`` (moment): when the data last changed
+        * ``evidence`` (string): why this date is believed
+        * ``frequency`` (dictionary): ``days`` (number), and ``from`` what it comes (``dataset``, ``source``,
+          ``organization``, ``site``)
+        * ``observed_frequency`` (dictionary; null if fewer than three updates are known): ``days`` (the
+          median), ``lowest_days``, ``highest_days``, ``at_least`` (boolean: they may change more often),
+          ``changes`` (their number), ``basis`` (``files``, or dates in the ``record``), ``suggested_days``
+        * ``boundaries`` (dictionary of moments; null if there are none): ``due``, ``overdue``, ``delinquent``
+        * ``undetermined`` (string): why changes cannot be seen: ``api``, ``adhoc``, ``blocked`` or ``page``
+        * ``absent_since`` (moment): since when its harvest source has been without it
+        * ``data_until`` (dictionary): up to when the data reach by the dates in them: ``period``
+          (``2026-08-31``, ``2026-08``, ``2026-W35``, ``2026-Q3`` or ``2026``), ``until`` (its last day),
+          ``changed_at`` (when its file last changed), ``lag`` (null if fewer than three updates brought newer
+          data: ``days`` behind, the median, ``lowest_days``, ``highest_days``, ``step_days`` between periods,
+          ``updates``, ``next_expected``),
+          ``column``, ``sheet``, ``resource_id`` and ``resource_name``, or a null ``period`` and the ``reason``
+          (``none``, ``schedule``, ``unclear``: day or month first, ``several`` columns),
+          ``stands_since``: when a check first saw it, if the file has changed long after that, and
+          ``questions``: files of which several columns may be meant (``resource_id``, ``columns``, each with
+          its ``column`` for ``freshness_date_column`` and its newest ``period``, and the ``answer`` of an
+          editor or null)
+        * ``broken_since`` (moment): since when all of its links have been broken, whatever its ``status`` says
+          by the dates of the data
+        * ``pieces`` (list of dictionaries): all evidence, the newest first: ``resource_id``,
+          ``resource_name``, ``evidence``, ``date``, ``claimed`` (the original date if it was in the future)
+        * ``stated_date`` (dictionary): ``value``, ``since``, ``stands_still`` (boolean)
+        * ``confirmation`` (dictionary): ``date``, ``author`` (only for members of the organization),
+          ``is_own`` (boolean)
+        * ``problems`` (list of strings): sentences
+        * ``transitions`` (list of dictionaries): the newest 20 changes of the status or the update frequency:
+          ``from``, ``to``, ``at``, ``evidence``, ``cause``, ``explanation``
+        * ``data_changes`` (list of dictionaries): the newest 20: ``seen_at``, ``resource_id``,
+          ``resource_name``, ``evidence``, ``what``
+        * ``links`` (dictionary): ``total`` (number) and ``resources``, at most 100, failing links first, each
+          with ``id``, ``name``, ``url`` (without secrets), ``format``, ``state`` (``works``, ``failing``,
+          ``broken``, ``unchecked``: the last check could not tell, ``waiting``: not checked yet, ``excluded``:
+          never checked, ``internal``: hosted here) and its ``explanation``; of the last check ``tried_at``,
+          ``outcome``, ``status`` (of HTTP), ``words`` (what went wrong), ``final_url``; ``promised`` and
+          ``found`` (if the file is of another kind than its format), ``failures`` in a row,
+          ``failing_since``, ``failed_at``, ``succeeded_at``, ``changed_at``, ``next_check`` (at the earliest);
+          of the last good copy ``cached_url``, ``cached_zip_url``, ``cached_at`` and ``cached_size`` (bytes)
+        * ``may_confirm`` and ``may_check`` (booleans): what the user may do
+    :rtype: dictionary
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
     package = judged_package(tk.get_or_bust(data_dict, "id"))
@@ -96,11 +112,15 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     a minute, it counts once.
 
     :param id: id or name of the dataset
+    :type id: string
     :param withdraw: withdraw the last confirmation instead, so that an earlier one counts again (optional,
         default: false)
+    :type withdraw: boolean
     :param date: of the confirmation to withdraw, as ``freshness_show`` returns it (optional, default: of the
         last confirmation, whoever made it)
+    :type date: string
     :returns: the same as ``freshness_show``
+    :rtype: dictionary
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     :raises ValidationError: the dataset was deleted, CKAN refuses it as it is, there is no confirmation to
         withdraw, or somebody has confirmed the data again after ``date``
@@ -407,7 +427,12 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     If a check of the dataset is waiting already, no second check is queued.
 
     :param id: id or name of the dataset
-    :returns: ``package_id``; ``queued`` (false if a check was waiting already)
+    :type id: string
+    :returns: a dictionary with
+
+        * ``package_id`` (string): id of the dataset
+        * ``queued`` (boolean): false if a check was waiting already
+    :rtype: dictionary
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     :raises ValidationError: the dataset was deleted, the background workers cannot be reached, or the user has
         asked for 60 checks and previews in this hour; no check is queued
@@ -431,16 +456,25 @@ def freshness_resource_history(
     """Return the stored results of the checks of a resource's URL, with the last five checks.
 
     :param id: id of the resource
-    :returns: ``id``, ``package_id``, ``url`` (without secrets); ``broken``, ``undetermined`` (``api``,
-        ``page``, ``blocked``, or null), ``unconfirmed`` (the next run checks again); ``promised`` and
-        ``found``, if the file is of another kind than its format; ``failures`` in a row, ``failing_since`` and
-        ``failed_at``;
-        ``tried_at``, ``succeeded_at``, ``hashed_at``, ``changed_at``; ``hash``, ``etag``, ``last_modified`` as
-        stored; ``attempts``: the last five checks, the newest first, each with the known values among ``at``,
-        ``method``, ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer), ``words`` (what
-        went wrong), ``received`` (bytes), ``seconds``, ``final_url``, ``etag``, ``last_modified``,
-        ``modified`` (a Last-Modified that counts); ``evidence``: the dates that count (``evidence``,
-        ``date``, ``claimed``)
+    :type id: string
+    :returns: a dictionary with
+
+        * ``id``, ``package_id`` (strings), ``url`` (string, without secrets)
+        * ``broken`` (boolean)
+        * ``undetermined`` (string): why changes cannot be seen: ``api``, ``adhoc``, ``page`` or ``blocked``
+        * ``unconfirmed`` (boolean): a change waits for its confirmation; the next run checks again
+        * ``promised``, ``found`` (strings), if the file is of another kind than its format
+        * ``failures`` (number): failed checks in a row
+        * ``failing_since``, ``failed_at``, ``tried_at``, ``succeeded_at``, ``hashed_at``, ``changed_at``
+          (moments)
+        * ``hash``, ``etag``, ``last_modified`` (strings, as stored)
+        * ``attempts`` (list of dictionaries): the last five checks, the newest first, each with the known
+          values among ``at``, ``method``, ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no
+          answer), ``words`` (what went wrong), ``received`` (bytes), ``seconds``, ``final_url``, ``etag``,
+          ``last_modified``, ``modified`` (a Last-Modified that counts)
+        * ``evidence`` (list of dictionaries): the dates that count: ``evidence``, ``date``, ``claimed`` (the
+          original date if it was in the future)
+    :rtype: dictionary
     :raises ObjectNotFound: there is no such resource
     """
     resource_id = tk.get_or_bust(data_dict, "id")
@@ -494,11 +528,15 @@ def freshness_date_column(context: dict[str, Any], data_dict: dict[str, Any]) ->
     stays if the link changes, or if the resource is made anew. Another answer replaces it.
 
     :param id: id or name of the dataset
+    :type id: string
     :param resource_id: id of the resource
+    :type resource_id: string
     :param column: the sheet (null if it has no name) and the name of the column, as ``questions`` of
         ``freshness_show`` has them; an empty list if none of them says it (optional; without it, an earlier
         answer no longer counts)
+    :type column: list of strings
     :returns: the same as ``freshness_show``
+    :rtype: dictionary
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     :raises ValidationError: the dataset was deleted, or its file has no such column
     """
@@ -533,12 +571,21 @@ def freshness_ignore(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     of a link changes, the link is no longer ignored.
 
     :param id: id or name of the dataset
+    :type id: string
     :param resource_id: id of the resource whose link is ignored (optional; without it, the dataset is)
-    :param reason: why, for other editors
+    :type resource_id: string
+    :param reason: why, for other editors; at most 300 characters are kept (required unless ``stop``)
+    :type reason: string
     :param until: the last day, such as ``2027-01-31`` (optional, default: without end)
+    :type until: string
     :param stop: ignore it no longer (optional, default: false)
-    :returns: ``package_id``, ``resource_id``, and ``ignored``: ``at``, ``by``, ``reason`` and ``until``; null
-        if it is not ignored
+    :type stop: boolean
+    :returns: a dictionary with
+
+        * ``package_id`` (string), ``resource_id`` (string; null if the dataset is ignored)
+        * ``ignored`` (dictionary; null if it is not ignored): ``at`` (moment), ``by`` (name of the user),
+          ``reason``, ``until`` (day)
+    :rtype: dictionary
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     :raises ValidationError: the dataset was deleted, there is no reason, the day is past, or nothing is known
         of the link or the dataset yet

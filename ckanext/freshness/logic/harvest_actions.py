@@ -25,7 +25,10 @@ def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]
     source is under way, no second preview begins.
 
     :param id: id or name of the harvest source
+    :type id: string
     :returns: the same as ``freshness_harvest_preview_show``
+    :rtype: dictionary
+    :raises ObjectNotFound: there is no such harvest source
     :raises ValidationError: the source's type belongs to another harvester, or the user has asked for 60 checks
         and previews in this hour
     """
@@ -46,15 +49,21 @@ def freshness_harvest_preview_show(
     """Return the newest preview of a harvest source, which is kept for a day.
 
     :param id: id or name of the harvest source
-    :returns: ``state`` (``none``, ``waiting``, ``running``, ``done``, ``failed``), ``asked_at``,
-        ``asked_by``, ``read`` (records read so far), ``listed`` (of how many; null if that is not known),
-        ``error`` and ``preview``: the records that would be
-        ``new``, ``changed``, ``moved``, ``deleted`` and ``unchanged``, with reasons, at most 200 of each
-        (``counts`` has all), the ``errors`` with their ``error_codes``, the ``brake`` if it would hold
-        deletions, what the source lists and is ``not_harvested``, by kind, ``source_warnings``, and
-        ``nothing``: why a new source has nothing to harvest. ``own_url`` of a record to be deleted is what its
-        URL answered: ``present``, ``malformed``, ``failed``, ``unavailable``, ``forbidden``, ``gone``, or null
-        if it was not asked
+    :type id: string
+    :returns: a dictionary with
+
+        * ``state`` (string): ``none``, ``waiting``, ``running``, ``done`` or ``failed``
+        * ``asked_at`` (moment), ``asked_by`` (name of the user)
+        * ``read`` (number of records read so far), ``listed`` (of how many; null if that is not known)
+        * ``error`` (string): why it failed
+        * ``preview`` (dictionary; null until it is done): the records that would be ``new``, ``changed``,
+          ``moved``, ``deleted`` and ``unchanged``, with reasons, at most 200 of each (``counts`` has all), the
+          ``errors`` with their ``error_codes``, the ``brake`` if it would hold deletions, what the source
+          lists and is ``not_harvested``, by kind, ``source_warnings``, and ``nothing``: why a new source has
+          nothing to harvest. ``own_url`` of a record to be deleted is what its URL answered: ``present``,
+          ``malformed``, ``failed``, ``unavailable``, ``forbidden``, ``gone``, or null if it was not asked
+    :rtype: dictionary
+    :raises ObjectNotFound: there is no such harvest source
     """
     return preview.progress(_source(data_dict).id, utc_now())
 
@@ -66,14 +75,20 @@ def freshness_harvest_hold_show(
     """Return the deletions of a harvest source that are held until an editor releases them.
 
     :param id: id or name of the harvest source
-    :returns: null if none are held; else ``list_id`` (names exactly this list), ``job_id``,
-        ``held_at``, ``reason``, ``count``, ``current`` (of how many records that are harvested now),
-        ``held`` (for each record ``guid``, ``url``, ``reason``, ``reason_code`` (with the values of its
-        sentence), ``own_url`` (as in a preview), ``answered`` (it is held only for what this URL answered),
-        ``released``, ``package_id``, and ``name``, ``title`` and
-        ``state`` of its dataset), ``released_at`` and
-        ``released_by`` (null until an editor releases the list), ``kept_at`` and ``kept_by`` (null unless an
-        editor keeps the records)
+    :type id: string
+    :returns: null if none are held; else a dictionary with
+
+        * ``source_id``, ``list_id`` (names exactly this list), ``job_id`` (strings)
+        * ``held_at`` (moment), ``reason`` (string)
+        * ``count`` (number of held records), ``current`` (of how many records that are harvested now)
+        * ``held`` (list of dictionaries): for each record ``guid``, ``url``, ``reason``, ``reason_code`` (with
+          the values of its sentence), ``own_url`` (as in a preview), ``answered`` (it is held only for what
+          this URL answered), ``released``, ``package_id``, and ``name``, ``title`` and ``state`` of its
+          dataset
+        * ``released_at`` (moment), ``released_by`` (name of a user): null until an editor releases the list
+        * ``kept_at`` (moment), ``kept_by`` (name of a user): null unless an editor keeps the records
+    :rtype: dictionary
+    :raises ObjectNotFound: there is no such harvest source
     """
     hold = holds.hold_of(_source(data_dict).id)
     return None if hold is None else _hold_dict(hold)
@@ -83,8 +98,12 @@ def freshness_harvest_release(context: dict[str, Any], data_dict: dict[str, Any]
     """Release the held deletions of a harvest source, so that its next job deletes exactly these records.
 
     :param id: id or name of the harvest source
+    :type id: string
     :param list_id: the ``list_id`` that ``freshness_harvest_hold_show`` returned to the user
+    :type list_id: string
     :returns: the same as ``freshness_harvest_hold_show``
+    :rtype: dictionary
+    :raises ObjectNotFound: there is no such harvest source
     :raises ValidationError: nothing is held, or another list is held; nothing is released
     """
     hold = _locked_hold(data_dict)
@@ -103,8 +122,12 @@ def freshness_harvest_take_back(
     This is possible until a job begins to read the source.
 
     :param id: id or name of the harvest source
+    :type id: string
     :param list_id: the ``list_id`` that ``freshness_harvest_hold_show`` returned to the user
+    :type list_id: string
     :returns: the same as ``freshness_harvest_hold_show``
+    :rtype: dictionary
+    :raises ObjectNotFound: there is no such harvest source
     :raises ValidationError: nothing is held, another list is held, or a job is reading the source; nothing is
         taken back
     """
@@ -123,8 +146,12 @@ def freshness_harvest_keep(context: dict[str, Any], data_dict: dict[str, Any]) -
     No job deletes them until an editor releases the list. Earlier releases of them are taken back.
 
     :param id: id or name of the harvest source
+    :type id: string
     :param list_id: the ``list_id`` that ``freshness_harvest_hold_show`` returned to the user
+    :type list_id: string
     :returns: the same as ``freshness_harvest_hold_show``
+    :rtype: dictionary
+    :raises ObjectNotFound: there is no such harvest source
     :raises ValidationError: nothing is held, another list is held, or a job is reading the source and may
         delete some of the records; nothing is changed
     """

@@ -24,22 +24,40 @@ _MOST = 1000
 def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Return how fresh the datasets are that the user may see.
 
-    :param table: ``statuses``, ``history``, ``changes``, ``data``, ``links``, ``frequencies``,
-        ``organizations``, ``sources`` or ``datasets`` (optional; without it only the present counts
-        are returned)
+    :param table: ``statuses``, ``history``, ``changes``, ``data``, ``links``, ``organizations``, ``sources`` or
+        ``datasets`` (optional; without it only the present counts are returned)
+    :type table: string
     :param organization: name or id of the organization to report on (optional, default: all)
+    :type organization: string
     :param since: for ``changes``, ``data`` and ``history``: a date, the id of a run, or ``last`` for the last
         check
+    :type since: string
     :param status: for ``datasets``: the status that they have now (optional, default: any)
+    :type status: string
     :param state: for ``links``: the state that they have now, as of ``freshness_show``, or ``undetectable`` or
         ``wrong_format`` (optional, default: any)
+    :type state: string
     :param q: a text, to list only rows that contain it (optional, default: all rows)
+    :type q: string
     :param sort: the column to sort by, with a minus before it for descending order
+    :type sort: string
     :param limit: the number of rows (optional, default: 100, at most 1000)
+    :type limit: int
     :param offset: the number of rows to skip (optional, default: 0)
-    :returns: ``datasets`` (their number), ``fresh_percent`` (of the datasets with known freshness),
-        ``statuses`` and ``undetermined`` (numbers of datasets by status and by reason); or, with ``table``,
-        its ``table``, ``fields``, ``rows``, and ``more`` (whether there are further rows)
+    :type offset: int
+    :returns: without ``table`` a dictionary with
+
+        * ``datasets`` (number of datasets)
+        * ``fresh_percent`` (number): of the datasets with known freshness
+        * ``statuses``, ``undetermined`` (dictionaries): numbers of datasets by status and by reason
+
+        With ``table``, a dictionary with
+
+        * ``table`` (string): its name
+        * ``fields`` (list of strings): the names of its columns
+        * ``rows`` (list of dictionaries): values by the name of their column
+        * ``more`` (boolean): whether there are further rows
+    :rtype: dictionary
     :raises ValidationError: an argument has an impossible value
     :raises ObjectNotFound: there is no such organization
     """
@@ -82,21 +100,31 @@ def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) ->
     change. Changes are kept for two years; a cursor whose change was deleted is refused.
 
     :param cursor: the cursor of an earlier result (optional, default: begin with the oldest change)
+    :type cursor: string
     :param since: a date, the id of a run, or ``last`` for the last check: only changes that were noticed since
         then (optional)
+    :type since: string
     :param organization: name or id of an organization (optional, default: all)
+    :type organization: string
     :param id: id or name of a dataset (optional, default: all)
+    :type id: string
     :param limit: the number of changes (optional, default: 100, at most 1000)
-    :returns: ``cursor`` for the next call, ``more`` (whether there are further changes now) and ``changes``,
-        each with ``id``, ``seen_at`` (when it was noticed), ``package_id``, ``name``, ``title``,
-        ``organization``, ``resource_id`` (null if the date of the whole dataset changed), ``resource`` (its
-        name), ``url`` (without secrets), ``evidence``, ``changed_after`` and ``changed_before`` (between which
-        it happened), ``stated_at`` (its date as the server, the source or an editor states it); ``hash_before``
-        and ``hash_after``, and so on with ``size`` and ``media_type``; and ``summary``: ``data_until``, the
-        periods up to which the data reached before and reach now, and, if the tables of both files could be
-        compared, ``tables``, each with the ``name`` of its sheet, ``rows`` (before and after),
-        the columns that were ``added``, ``removed`` or ``renamed``, and ``features`` (true for a GeoJSON file);
-        and the sheets that were ``added`` or ``removed``
+    :type limit: int
+    :returns: a dictionary with
+
+        * ``cursor`` (string): for the next call
+        * ``more`` (boolean): whether there are further changes now
+        * ``changes`` (list of dictionaries): each with ``id``, ``seen_at`` (moment: when it was noticed),
+          ``package_id``, ``name``, ``title``, ``organization``, ``resource_id`` (null if the date of the whole
+          dataset changed), ``resource`` (its name), ``url`` (without secrets), ``evidence``, ``changed_after``
+          and ``changed_before`` (moments between which it happened), ``stated_at`` (its date as the server,
+          the source or an editor states it); ``hash_before`` and ``hash_after``, ``size_before`` and
+          ``size_after`` (bytes), ``media_type_before`` and ``media_type_after``; and ``summary``:
+          ``data_until``, the periods up to which the data reached before and reach now, and, if the tables of
+          both files could be compared, ``tables``, each with the ``name`` of its sheet, ``rows`` (before and
+          after), the columns that were ``added``, ``removed`` or ``renamed``, and ``features`` (true for a
+          GeoJSON file); and the sheets that were ``added`` or ``removed``
+    :rtype: dictionary
     :raises ValidationError: an argument has an impossible value, or the change that the cursor names is not
         kept any more
     :raises ObjectNotFound: there is no such organization or dataset, or the user may not see it
@@ -126,8 +154,11 @@ def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
 
     :param choice: the mails to receive: ``none``, ``followed`` (only about datasets that the user follows) or
         ``all`` (optional, default: ``none``)
+    :type choice: string
     :param address: an e-mail address, only for sysadmins (optional, default: the user's own)
+    :type address: string
     :returns: the same as ``freshness_opt_out_show``
+    :rtype: dictionary
     :raises ValidationError: there is no address or no such choice
     """
     address = _address(context, data_dict)
@@ -146,7 +177,12 @@ def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -
     """Return the mails about freshness that an address receives.
 
     :param address: an e-mail address, only for sysadmins (optional, default: the user's own)
-    :returns: ``address``, ``choice`` (``all``, ``followed`` or ``none``)
+    :type address: string
+    :returns: a dictionary with
+
+        * ``address`` (string)
+        * ``choice`` (string): ``all``, ``followed`` or ``none``
+    :rtype: dictionary
     :raises ValidationError: there is no address
     """
     address = _address(context, data_dict)
@@ -169,13 +205,20 @@ def _address(context: dict[str, Any], data_dict: dict[str, Any]) -> str:
 
 @tk.side_effect_free
 def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the runs of the checker, the newest first. For sysadmins: the counts include private datasets.
+    """Return the runs of the checker, the newest first.
 
     :param limit: the number of runs (optional, default: 20, at most 1000)
+    :type limit: int
     :param offset: the number of newer runs to skip (optional, default: 0)
-    :returns: for each run ``id``, ``kind``, ``started_at``, ``ended_at`` (null if it still runs or was
-        killed), ``checked`` (number of checked resources), ``error`` (why it ended early), ``version`` of
-        this extension
+    :type offset: int
+    :returns: a list of dictionaries with
+
+        * ``id``, ``kind`` (strings)
+        * ``started_at``, ``ended_at`` (moments; ``ended_at`` is null if it still runs or was killed)
+        * ``checked`` (number of checked resources)
+        * ``error`` (string): why it ended early
+        * ``version`` (string): of this extension
+    :rtype: list of dictionaries
     :raises ValidationError: limit or offset is no whole number of 0 or more
     """
     limit = data_dict.get("limit", _RUNS)
@@ -191,13 +234,18 @@ def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> li
 
 @tk.side_effect_free
 def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Return a run of the checker with its counts. For sysadmins.
+    """Return a run of the checker with its counts.
 
     :param id: id of the run (optional, default: the newest check of all links)
-    :returns: the same as ``freshness_run_list``, and ``options`` (the arguments of the call), ``resources``
-        and ``datasets`` (counts by label), ``frequencies`` (datasets that are ``live``, ``never``, ``as
-        needed``), ``hosts`` (figures by host, and of all hosts under ``*``), ``text`` (the counts in HDX's
-        layout)
+    :type id: string
+    :returns: a dictionary as in the list of ``freshness_run_list``, and
+
+        * ``options`` (dictionary): the arguments of the call
+        * ``resources``, ``datasets`` (dictionaries): counts by label
+        * ``frequencies`` (dictionary): datasets that are ``live``, ``never``, ``as needed``
+        * ``hosts`` (dictionary): figures by host, and of all hosts under ``*``
+        * ``text`` (string): the counts in HDX's layout
+    :rtype: dictionary
     :raises ObjectNotFound: there is no such run, or no run at all
     """
     query = model.Session.query(CheckRun)

@@ -25,6 +25,7 @@ from ..checking.selection import POLICIES
 from ..ckan_adapter.core import connect_to_redis, may
 from ..mails import recipients
 from ..web.address_guard import Guard
+from . import auth
 
 __all__ = ["freshness_option"]
 
@@ -159,6 +160,8 @@ def checked(
 ) -> Callable[[dict[str, Any], dict[str, Any]], Result]:
     """Decorate an action: it gets converted arguments, without empty ones, if the user may call it.
 
+    Its docstring, which CKAN's action ``help_show`` returns, also says who that is.
+
     :raises tk.ValidationError: an argument is wrong
     :raises tk.NotAuthorized: the auth function of the action's name refuses
     """
@@ -178,7 +181,14 @@ def checked(
         tk.check_access(action.__name__, context, arguments)
         return action(context, arguments)
 
+    who = getattr(auth, action.__name__).__doc__
+    called.__doc__ = f"{action.__doc__}\n{_HELP}\n\n    Who may call it: {who}\n    "
     return called
+
+
+_HELP = """
+    Moments are strings in UTC such as ``2026-01-31T10:20:30Z``. Values that do not apply are null."""
+"""What is true of the results of all actions."""
 
 
 def refuse_unusable() -> None:
