@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from importlib.metadata import distribution
+from importlib.util import find_spec
 from typing import Any
 
 import ckan.plugins as p
@@ -37,7 +38,13 @@ def consumers(now: datetime) -> Iterator[SiteFinding]:
     """
     connection = harvest_queue_connection()
     if connection is None:
-        yield note("The harvest queues are in RabbitMQ, which the doctor cannot read")
+        if find_spec("pika"):
+            yield note("The harvest queues are in RabbitMQ, which the doctor cannot read")
+        else:
+            yield problem(
+                "ckan.harvest.mq.type is amqp and the library pika is missing, so nothing is harvested",
+                "Set ckan.harvest.mq.type to redis, or run: pip install ckanext-harvest[amqp]",
+            )
         return
     keys = harvest_routing_keys()
     busy = {stage for stage, key in keys.items() if _is_busy(connection, key, stage, now)}

@@ -30,7 +30,7 @@ from ..ckan_adapter.core import (
     model,
     our_extras,
 )
-from ..ckan_adapter.database import is_loss
+from ..ckan_adapter.database import is_loss, missing_tables
 from ..ckan_adapter.packages import (
     SEARCH_FAULTS,
     count_indexed_packages,
@@ -105,12 +105,13 @@ def _solr_date(value: Any) -> str | None:
 
 
 def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, Any]:
-    """Add our facets to a page's facets, if the page lists packages that are judged.
+    """Add our facets to a page's facets, if the page lists packages that are judged and the tables are there.
 
     :param titles: the facets' titles by field, in the order of the page; changed in place
     :param package_type: None on the pages of organizations and groups, which list all types
     """
-    if package_type is None or package_type in settings.dataset_types():
+    is_judged = package_type is None or package_type in settings.dataset_types()
+    if is_judged and not missing_tables():
         # One list shows both. The title also names the chosen values of a search.
         titles |= dict.fromkeys((NAMES.group, NAMES.status), tk._("Freshness"))
         titles[NAMES.source] = tk._("Harvest source")

@@ -15,6 +15,7 @@ from flask.typing import ResponseReturnValue
 
 from ..ckan_adapter.database import TablesMissingError
 from ..ckan_adapter.packages import SEARCH_FAULTS
+from ..ckan_adapter.services import misplaced_plugins
 from ..dates import utc_now
 from ..interfaces import IFreshnessOperations
 from ..reporting import counts, harvests, labels, report_tables, visibility
@@ -150,6 +151,9 @@ def table(name: str) -> ResponseReturnValue:
             "edits": edits,
             "verbs": verbs,
             "adds_sources": found is report_tables.SOURCES and _may_add_sources(),
+            "misplaced": [*misplaced_plugins()]
+            if found is report_tables.SOURCES and None in edits
+            else [],
             "sources": harvests.of_packages(
                 row["package_id"] for row in page.rows if "package_id" in row
             ),

@@ -57,11 +57,12 @@ class Limits:
     retry_after_max: float = 600.0
 
     def __post_init__(self) -> None:
-        for name in ("connect", "read", "head", "total", "all_attempts", "max_bytes", "attempts"):
+        of_time = ("connect", "read", "head", "total", "all_attempts")
+        for name in (*of_time, "max_bytes", "attempts", "redirects"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, not {getattr(self, name)}")
-        if min((self.redirects, self.jitter, self.retry_after_max, *self.backoff)) < 0:
-            raise ValueError("redirects, jitter, backoff and retry_after_max cannot be negative")
+        if min((self.jitter, self.retry_after_max, *self.backoff)) < 0:
+            raise ValueError("jitter, backoff and retry_after_max cannot be negative")
 
 
 @dataclass(frozen=True, slots=True)

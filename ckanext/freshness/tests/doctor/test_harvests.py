@@ -119,6 +119,14 @@ def connection() -> Any:
     return harvest_queue_connection()
 
 
+def test_queues_in_rabbitmq_need_its_library(
+    ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckan.harvest.mq.type", "amqp")
+    (one,) = problems(doctor.harvests.consumers)
+    assert "pika is missing, so nothing is harvested" in one.text
+
+
 # Jobs
 
 

@@ -154,6 +154,18 @@ def test_the_next_job_is_that_of_the_schedule(
     assert words_for_it in shown if words_for_it else "Next job" not in shown
 
 
+def test_sysadmins_read_which_plugins_hide_these_pages(
+    app: Any, world: HarvestedSite, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers = {"sysadmin": factories.SysadminWithToken(), "editor": world.editor}
+    monkeypatch.setitem(ckan_config, "ckan.plugins", ["harvest", "freshness"])
+    told = {
+        name: "Move freshness before harvest" in words(Browser(app, user).get("/freshness/sources"))
+        for name, user in readers.items()
+    }
+    assert told == {"sysadmin": True, "editor": False}
+
+
 def test_a_new_source_leads_to_a_preview_and_a_harvest(app: Any, idle: Harvest) -> None:
     sysadmin = Browser(app, factories.SysadminWithToken())
     for url in (f"/harvest/{idle.source['name']}", admin(idle)):

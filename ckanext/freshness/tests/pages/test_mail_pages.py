@@ -33,6 +33,12 @@ def path(clean_site: None) -> str:
     return f"/freshness/mails/{signed_links.token(number)}"
 
 
+@pytest.fixture
+def mails_on(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mails are sent."""
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.notify.enabled", True)
+
+
 def choice(address: str = ANN) -> str:
     model.Session.remove()
     return recipients.people([address])[address].choice.value
@@ -43,6 +49,7 @@ def checked(page: Any) -> list[str]:
     return [one["value"] for one in page.select('article form input[type="radio"][checked]')]
 
 
+@pytest.mark.usefixtures("mails_on")
 def test_looking_at_a_link_changes_nothing(read: Read, path: str) -> None:
     page = read(path)
     assert f"{ANN} gets at most one mail a day" in page.get_text()
@@ -67,7 +74,11 @@ def test_the_choice_of_the_form(strict: Any, path: str) -> None:
     for value in ("followed", "none", "all"):
         strict.post(path, data={"choice": value}, status=200)
         assert choice() == value
-        assert checked(BeautifulSoup(strict.get(path).body, "html.parser")) == [value]
+        page = BeautifulSoup(strict.get(path).body, "html.parser")
+        assert checked(page) == [value]
+    # It promises no mail while none is sent.
+    assert "sends no mails about freshness at the moment" in page.get_text()
+    assert "at most one mail a day" not in page.get_text()
 
 
 def test_links_that_nobody_has_got(app: Any, path: str) -> None:
@@ -82,6 +93,7 @@ def test_links_that_nobody_has_got(app: Any, path: str) -> None:
     assert choice() == "all"
 
 
+@pytest.mark.usefixtures("mails_on")
 def test_the_page_of_who_is_logged_in(app: Any, read: Read) -> None:
     user = factories.SysadminWithToken(email="Bob@example.org")
     page = read("/freshness/mails", user)

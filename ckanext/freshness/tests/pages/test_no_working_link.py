@@ -104,6 +104,8 @@ def test_it_is_called_so_everywhere(
     words = text_of(page.select_one("section[aria-labelledby=freshness-status]"))
     assert words.startswith("No working link Its link has been broken since ")
     assert "<time" not in words
+    # A line of coming statuses would say that it is up to date.
+    assert not page.select(".fr-timeline")
     assert "Its data can't be reached." in words and "Up to date" not in words
     shown = call_action("freshness_show", id="one-gone")
     assert shown["status"] == "fresh" and shown["broken_since"]
