@@ -1,4 +1,4 @@
-"""Takes pictures of every page of a served demo: both widths, all languages, each kind of reader.
+"""Takes pictures of every page of a served demo: three widths, all languages, each kind of reader.
 
 Serve the demo with ``./dev demo``, then, in another terminal::
 
@@ -28,11 +28,11 @@ from ckanext.freshness.tests.browser.site_pages import (
     chromium_program,
 )
 from demo import datasets
-from demo.site import ADMIN, EDITOR
+from demo.site import ADMIN, EDITOR, ORG_ADMIN
 
-WIDTHS = (1440, 375)
+WIDTHS = (1440, 768, 375)
 LANGUAGES = ("en", "de", "fr", "es")
-USERS = {"anonymous": None, "editor": EDITOR, "sysadmin": ADMIN}
+USERS = {"anonymous": None, "editor": EDITOR, "admin": ORG_ADMIN, "sysadmin": ADMIN}
 
 DOCS = Path(__file__).parent / "images"
 CHOSEN = {
@@ -141,6 +141,7 @@ def found_on(page: Page) -> dict[str, str]:
     return {
         "organization": datasets.ORGANIZATION,
         "dataset": broken["name"],
+        "gone": datasets.CLINICS,
         "resource": broken["resource_id"],
         "harvested": _call(page, "package_search", fq="harvest_source_id:*", rows="1")["results"][
             0

@@ -6,15 +6,16 @@ import os
 import shutil
 from dataclasses import dataclass
 
-READERS = ("anonymous", "editor", "sysadmin")
+READERS = ("anonymous", "editor", "admin", "sysadmin")
+"""``admin`` administers the organizations of dataset and source; ``editor`` edits only the dataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class SitePage:
     """A page.
 
-    :ivar path: with the placeholders ``organization``, ``dataset``, ``resource``, ``harvested``, ``source``,
-        ``hold``, ``iati_source``, ``job`` and ``job_source``
+    :ivar path: with the placeholders ``organization``, ``dataset``, ``gone`` (a dataset without a working
+        link), ``resource``, ``harvested``, ``source``, ``hold``, ``iati_source``, ``job`` and ``job_source``
     :ivar readers: who may open it, of :data:`READERS`
     """
 
@@ -23,7 +24,8 @@ class SitePage:
     readers: tuple[str, ...] = READERS
 
 
-_EDITORS = ("editor", "sysadmin")
+_EDITORS = ("editor", "admin", "sysadmin")
+_ADMINS = ("admin", "sysadmin")
 _SYSADMINS = ("sysadmin",)
 
 SITE_PAGES = (
@@ -47,6 +49,7 @@ SITE_PAGES = (
     SitePage("iati", "/iati"),
     SitePage("iati-failing", "/iati/failing"),
     SitePage("dataset", "/dataset/{dataset}/freshness"),
+    SitePage("no-working-link", "/dataset/{gone}/freshness"),
     SitePage("dataset-page", "/dataset/{dataset}"),
     SitePage("resource-page", "/dataset/{dataset}/resource/{resource}"),
     SitePage("harvested", "/dataset/{harvested}"),
@@ -56,13 +59,13 @@ SITE_PAGES = (
     SitePage("harvest", "/harvest/"),
     SitePage("source-form", "/harvest/new", _EDITORS),
     SitePage("source", "/harvest/{source}"),
-    SitePage("source-admin", "/harvest/admin/{source}", _SYSADMINS),
-    SitePage("source-jobs", "/harvest/{source}/job", _SYSADMINS),
-    SitePage("source-held", "/harvest/{source}/held", _SYSADMINS),
-    SitePage("source-delete", "/harvest/{source}/held/delete?list_id={hold}", _SYSADMINS),
-    SitePage("source-clear", "/harvest/{source}/clear", _SYSADMINS),
-    SitePage("source-preview", "/harvest/{source}/preview", _SYSADMINS),
-    SitePage("source-job", "/harvest/{job_source}/job/{job}", _SYSADMINS),
+    SitePage("source-admin", "/harvest/admin/{source}", _ADMINS),
+    SitePage("source-jobs", "/harvest/{source}/job", _ADMINS),
+    SitePage("source-held", "/harvest/{source}/held", _ADMINS),
+    SitePage("source-delete", "/harvest/{source}/held/delete?list_id={hold}", _ADMINS),
+    SitePage("source-clear", "/harvest/{source}/clear", _ADMINS),
+    SitePage("source-preview", "/harvest/{source}/preview", _ADMINS),
+    SitePage("source-job", "/harvest/{job_source}/job/{job}", _ADMINS),
     SitePage("source-iati", "/harvest/{iati_source}"),
 )
 

@@ -16,13 +16,14 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from ckan.tests import factories
 from ckan.tests.helpers import call_action
 from werkzeug.exceptions import HTTPException
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.mails import recipients, signed_links
-from ckanext.freshness.model import MailPerson
+from ckanext.freshness.model import DatasetFreshness, MailPerson
 from ckanext.freshness.reporting import report_tables
 from ckanext.freshness.tests.browser.conftest import opened_tab, started_chromium
 from ckanext.freshness.tests.browser.site_pages import READERS, SITE_PAGES, SitePage
@@ -127,6 +128,8 @@ def make_everything() -> dict[str, Any]:
         ago = (30 * month + 2) * reports.DAY
         reports.data_changed(made.datasets["bridges"], ago, changed_after=None)
     files, wells = test_links.make_files("relief")
+    gone = model.Session.get(DatasetFreshness, made.datasets["camps"]["id"])
+    gone.broken_since = reports.PLAIN - 9 * reports.DAY
     # Some of the hosts: axe takes long for many rows.
     hosts = dict(list(test_runs.HOSTS.items())[:9])
     night = test_runs.run(
@@ -137,6 +140,14 @@ def make_everything() -> dict[str, Any]:
     iati_source = test_iati_page.make_world()["source"]
     harvested = make_harvested_site()
     ocean = harvested.ocean.source
+    people["admin"] = dict(factories.UserWithToken())
+    for organization in ("relief", ocean["owner_org"]):
+        call_action(
+            "organization_member_create",
+            id=organization,
+            username=people["admin"]["name"],
+            role="admin",
+        )
     hold = call_action("freshness_harvest_hold_show", id=ocean["id"])
     recipients.number_of("somebody@example.org")
     person = model.Session.query(MailPerson).filter_by(address="somebody@example.org").one()
@@ -146,6 +157,7 @@ def make_everything() -> dict[str, Any]:
     ids = {
         "organization": "relief",
         "dataset": files["name"],
+        "gone": "camps",
         "resource": wells["id"],
         "harvested": next(iter(harvested.ocean.datasets().values()))["name"],
         "source": ocean["name"],
@@ -161,7 +173,7 @@ def make_everything() -> dict[str, Any]:
         ),
     }
     model.Session.commit()
-    tokens = {reader: people[reader]["token"] for reader in ("editor", "sysadmin")}
+    tokens = {reader: people[reader]["token"] for reader in READERS[1:]}
     return {"ids": ids, "tokens": tokens}
 
 
@@ -332,7 +344,7 @@ def test_bars_and_keys_keep_their_colours_in_high_contrast(tab: Any) -> None:
     tab.emulate_media(forced_colors="active")
     tab.goto("/freshness")
     for part in (".fr-bar > *", ".fr-key"):
-        assert len(set(tab.evaluate(COLOURS, part))) == 3, part
+        assert len(set(tab.evaluate(COLOURS, part))) == 4, part
 
 
 def test_printed_pages_have_the_data_and_no_controls(tab: Any, world: dict[str, Any]) -> None:
