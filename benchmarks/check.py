@@ -303,7 +303,11 @@ class Engine:
         from ckanext.freshness.web.client import Client
 
         resources = [
-            ResourceToCheck(url, "bench", url, self._known.get(url, KnownContent()), format="CSV")
+            ResourceToCheck(
+                *(url, "bench", url, self._known.get(url, KnownContent())),
+                format="CSV",
+                has_shape=url in self._known,
+            )
             for url in urls
         ]
         settings = ClientSettings("bench", limits=Limits(), guard=Guard(["127.0.0.0/8"]))

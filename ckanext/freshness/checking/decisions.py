@@ -647,7 +647,7 @@ def _seen(known: KnownContent, headers: AnswerHeaders, digest: Digest) -> KnownC
         promised=known.promised,
         found=known.found,
         dates_lie=_dates_lie(known, headers, is_same),
-        dates=known.dates if is_same else merged(known.dates or (), (), None) or None,
+        dates=merged(known.dates, (), None) or None if known.dates and not is_same else known.dates,
         data_since=known.data_since if is_same else None,
     )
 
@@ -672,6 +672,8 @@ def with_tables(result: CheckResult, shape: Shape, dates: Sequence[DateColumn]) 
     :param shape: of its tables; empty if it is uncertain, so that the names of the other columns are not known
     :param dates: its columns of dates
     """
+    if not dates and not result.known.dates and result.known.data_since is None:
+        return result._replace(shape=shape)
     names = [name for table in shape for name in table.columns or ()]
     is_whole = bool(shape) and all(table.columns is not None for table in shape)
     found = merged(result.known.dates or (), dates, names if is_whole else None)

@@ -309,13 +309,12 @@ def _with_kind(
     elif last is None:
         # By its names, the error text of a lost service is known.
         last = outline(body.first, 0)
-    known = replace(
-        step.known,
-        outline=last,
-        promised=None if mismatch is None else mismatch.promised,
-        found=None if mismatch is None else mismatch.found.value,
-    )
-    return step._replace(known=known)
+    promised, found = (mismatch.promised, mismatch.found.value) if mismatch else (None, None)
+    known = step.known
+    if (last, promised, found) == (known.outline, known.promised, known.found):
+        # Most files are as before, and a copy takes longer than this comparison.
+        return step
+    return step._replace(known=replace(known, outline=last, promised=promised, found=found))
 
 
 def promise_of(resource: ResourceToCheck) -> PromisedFormat:

@@ -7,8 +7,8 @@ left out. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from itertools import pairwise
+from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 _SEARCHED = 4096
@@ -48,11 +48,33 @@ class Outline(NamedTuple):
     def is_header(self, text: str) -> bool:
         """Decide whether a text ends with the known header of a table, which has no rows then."""
         header = text[max(text.rfind("\n"), text.rfind("\r")) + 1 :].strip()
-        return bool(self.names) and self.names in (header, "\n".join(_header_names(header)))
+        return bool(self.names) and self.names in (
+            header,
+            "\n".join(_header_names(_Head.of(header))),
+        )
 
     def shares_nothing(self, names: Collection[str]) -> bool:
         """Decide whether a text has names, and none of them is known."""
         return bool(self.names and names) and set(self.names.split("\n")).isdisjoint(names)
+
+
+class _Head(NamedTuple):
+    """The first lines of a text that are not blank, and the first one of them that is a record, if any."""
+
+    lines: list[str]
+    record: str | None
+
+    @classmethod
+    def of(cls, text: str) -> _Head:
+        lines = list(islice(_lines(text), _MOST_LINES))
+        return cls(lines, _first_record(lines))
+
+    @property
+    def columns(self) -> int:
+        """See :func:`columns`."""
+        if self.record is None:
+            return int(len(self.lines) > 1)
+        return 1 + max(_separators(self.record))
 
 
 def outline_of(text: str, size: int) -> Outline:
@@ -61,20 +83,24 @@ def outline_of(text: str, size: int) -> Outline:
     :param text: the beginning of the file, without leading blanks; empty if the file is not text
     :param size: of the file, in bytes
     """
-    names = list(dict.fromkeys(names_of(text)))[:_MOST_NAMES]
-    return Outline(size, columns(text), "\n".join(names))
+    head = _Head.of(text)
+    names = list(dict.fromkeys(_names(text[:_SEARCHED], head)))[:_MOST_NAMES]
+    return Outline(size, head.columns, "\n".join(names))
 
 
 def names_of(text: str) -> list[str]:
     """Return the names at the beginning of a text; an empty list if none are certain."""
-    text = text[:_SEARCHED]
+    return _names(text[:_SEARCHED], _Head.of(text))
+
+
+def _names(text: str, head: _Head) -> list[str]:
     if text[:1] in ("{", "["):
         found = _keys(text)
     elif text[:1] == "<":
         root = _ROOT.search(_COMMENT.sub("", text))
         found = [root[1]] if root else []
     else:
-        found = _header_names(text)
+        found = _header_names(head)
     # Keys that begin with a digit are dates and numbers.
     return [name[:_LONGEST_NAME] for name in found if name.isprintable() and not name[:1].isdigit()]
 
@@ -97,10 +123,9 @@ def _keys(text: str) -> list[str]:
     return keys
 
 
-def _header_names(text: str) -> list[str]:
+def _header_names(head: _Head) -> list[str]:
     """Return the names of the columns of delimited text; an empty list if it has no header."""
-    lines = _lines(text)
-    header = _first_record(lines)
+    lines, header = head
     if header is None:
         is_column = len(lines) > 2 and _ONE_COLUMN.fullmatch(lines[0])
         return [lines[0]] if is_column else []
@@ -115,38 +140,36 @@ def _header_names(text: str) -> list[str]:
 
 def columns(text: str) -> int:
     """Return the number of columns of delimited text, 1 if it has several lines without separators; else 0."""
-    lines = _lines(text[:_SEARCHED])
-    record = _first_record(lines)
-    return int(len(lines) > 1) if record is None else 1 + max(_separators(record))
+    return _Head.of(text).columns
 
 
 def lines(text: str) -> int:
     """Return the number of lines at the beginning of a text that are not blank."""
-    return len(_lines(text[:_SEARCHED]))
+    return sum(1 for _ in _lines(text))
 
 
 def is_table(text: str) -> bool:
     """Return whether the first two lines have equally many separators, at least one."""
-    lines = _LINE_END.split(text, maxsplit=2)
-    return len(lines) > 1 and _are_records(lines[0], lines[1])
+    lines = _LINE_END.split(text, maxsplit=2)[:2]
+    return len(lines) > 1 and _first_record(lines) is not None
 
 
-def _lines(text: str) -> list[str]:
+def _lines(text: str) -> Iterator[str]:
     # A regular expression takes four times as long.
-    return [line for line in map(str.strip, text.replace("\r", "\n").split("\n")) if line]
+    return filter(None, map(str.strip, text[:_SEARCHED].replace("\r", "\n").split("\n")))
 
 
 def _first_record(lines: list[str]) -> str | None:
     """Return the first line that has as many separators as the next one; None if there is none."""
     if len(lines) == 1:
         return lines[0] if any(_separators(lines[0])) else None
-    pairs = pairwise(lines[:_MOST_LINES])
-    return next((line for line, following in pairs if _are_records(line, following)), None)
-
-
-def _are_records(line: str, following: str) -> bool:
-    counts = zip(_separators(line), _separators(following), strict=True)
-    return any(first and first == second for first, second in counts)
+    before: tuple[int, ...] = ()
+    for number, line in enumerate(lines):
+        counts = _separators(line)
+        if any(first and first == second for first, second in zip(before, counts, strict=False)):
+            return lines[number - 1]
+        before = counts
+    return None
 
 
 def _separators(line: str) -> tuple[int, ...]:
