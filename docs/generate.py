@@ -84,13 +84,13 @@ def thresholds() -> Iterator[str]:
         frequency.label(days) for days in sorted(frequency.ALWAYS_FRESH, reverse=True)
     )
     head = ("Update frequency", "Due", "Overdue", "Delinquent")
-    yield from table(head, [*rows, (always, *["never"] * 3)], "40 20 20 20")
+    yield from table(head, [*rows, (always, *["never"] * 3)])
 
 
 def reports() -> Iterator[str]:
     """The tables of the report, in the order of the dashboard."""
     rows = [(f"``/freshness/{one.name}``", one.meaning) for one in report_tables.TABLES.values()]
-    yield from table(("Page", "Content"), rows, "30 70")
+    yield from table(("Page", "Content"), rows)
 
 
 ACTIONS: tuple[tuple[str, Any], ...] = (
@@ -141,9 +141,9 @@ def heading(title: str, line: str) -> Iterator[str]:
     yield from (title, line * len(title), "")
 
 
-def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], widths: str) -> Iterator[str]:
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
     """A csv-table, with a line for each row."""
-    yield from (".. csv-table::", "   :header-rows: 1", f"   :widths: {widths}", "")
+    yield from (".. csv-table::", "   :header-rows: 1", "")
     lines = io.StringIO()
     csv.writer(lines, lineterminator="\n").writerows([head, *rows])
     yield from (f"   {line}" for line in lines.getvalue().splitlines())
@@ -181,12 +181,12 @@ def answers() -> Iterator[str]:
     )
     rows.append(("any other from 200 to 299", "works", "the file comes with it"))
     rows.append(("any other", "failed", "people do not get the file either"))
-    yield from table(("Status", "The link", "Why"), rows, "20 20 60")
+    yield from table(("Status", "The link", "Why"), rows)
     yield from heading("No answer", "-")
     failures = [
         (f"``{reason.value}``", MEANINGS[reason.meaning], reason.why) for reason in FailureReason
     ]
-    yield from table(("Reason", "The link", "Why"), failures, "26 20 54")
+    yield from table(("Reason", "The link", "Why"), failures)
 
 
 PARTS = (
