@@ -48,6 +48,9 @@ __all__ = [
 IS_2_12 = tk.check_ckan_version(min_version="2.12.0b0")
 
 
+ONCE_MORE = rq.Retry(max=1)
+"""Has a background job begin again if its process is killed, or it fails."""
+
 REVIEW_KEY = "review_date"
 """The extra in which people state when they reviewed the data."""
 

@@ -13,7 +13,7 @@ import redis
 
 from .. import settings
 from ..checking.decisions import OUTCOMES, CheckResult, ResourceToCheck
-from ..ckan_adapter.core import background_workers, job_from_id
+from ..ckan_adapter.core import ONCE_MORE, background_workers, job_from_id
 from ..ckan_adapter.database import locked_if_free
 from ..dates import utc_now
 from ..reporting import labels
@@ -57,7 +57,7 @@ def enqueue_dataset(package_id: str, title: str) -> bool:
             [package_id],
             title=f"Freshness of dataset {title}",
             # By default CKAN ends jobs after three minutes. Checks have limits of their own.
-            rq_kwargs={"timeout": _DAY, "job_id": job_id},
+            rq_kwargs={"timeout": _DAY, "job_id": job_id, "retry": ONCE_MORE},
         )
     return True
 

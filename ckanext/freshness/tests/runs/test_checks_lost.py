@@ -19,6 +19,7 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.cli import site
+from ckanext.freshness.runs import requested
 from ckanext.freshness.tests import processes
 from ckanext.freshness.tests.harvesting.test_away import before
 from ckanext.freshness.tests.processes import CkanProcess, write_ini
@@ -154,6 +155,21 @@ def test_the_database_is_lost_at_night(
     assert all("next run goes on" in line for line in told), told
     assert last.startswith(f"Error: These parts of the nightly run failed: {', '.join(parts)}.")
     the_rest_is_visited(server, cli)
+
+
+def test_a_requested_check_begins_again_if_its_process_is_killed(
+    dataset: dict[str, Any], server: FileServer, hold: Hold, command: Command
+) -> None:
+    assert requested.enqueue_dataset(dataset["id"], "Files")
+    worker = command("jobs", "worker", "--burst")
+    halfway(server, worker)
+    (child,) = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
+    os.kill(int(child), signal.SIGKILL)
+    until(lambda: server.count("/held") > HELD, worker)
+    hold.release()
+    assert worker.wait(PATIENCE) == 0
+    assert recorded() == QUICK + HELD
+    assert not requested.is_checking(dataset["id"])
 
 
 @pytest.mark.usefixtures("dataset")
