@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ckanext.freshness.harvesting.rdf import triples
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, Job, unchanged
@@ -187,6 +188,18 @@ def test_a_distribution_that_is_only_named_stays_what_it_was() -> None:
     site, job = crawl({"dataset": [before]}, {"dataset": [after]})
     (package,) = site.packages.values()
     assert job.errors == [] and package.title == "Another title" and package.resources == ["Zip"]
+
+
+def test_a_data_json_that_is_read_in_parts_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = json.dumps({"title": "All", "dataset": [dataset(number) for number in range(5)]})
+    with FileServer() as server:
+        server.files["/data.json"] = Answer(200, body.encode())
+        site = CatalogueSite(None, url=f"{server.url}/data.json")
+        assert len(site.job().of(RecordClass.NEW)) == 5
+        monkeypatch.setattr(triples, "_PART", 2)
+        server.files["/data.json"] = Answer(200, f"{body} ".encode())
+        job = site.job()
+        assert job.errors == [] and len(job.of(RecordClass.UNCHANGED)) == 5
 
 
 BEFORE = {"title": "Roads", "@id": "https://a.example/d/7", "identifier": "x"}
