@@ -28,8 +28,8 @@ def datasets(*numbers: int) -> str:
     return "".join(map(dataset, numbers))
 
 
-class Portal(LoopbackServer):
-    """A server of some answers by target."""
+class Documents(LoopbackServer):
+    """A server of documents in Turtle, by path and query."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,10 +37,6 @@ class Portal(LoopbackServer):
 
     def answer(self, request: Request) -> Answer:
         return self.files.get(request.target, Answer(404))
-
-
-class Documents(Portal):
-    """A server of documents in Turtle, by path and query."""
 
     def publish(self, target: str, text: str, *, catalog: str = CATALOG, **headers: str) -> None:
         """Publish a list, or with another ``catalog`` any document. BASE is the server's URL."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from urllib.parse import parse_qs
 
 from rdflib import DCTERMS, RDF, BNode, Graph, Literal, Namespace, URIRef
@@ -53,7 +52,6 @@ class CatalogueServer(LoopbackServer):
     :ivar link: adds to a page how it leads to the next one: ``paged``, ``view``, ``header``
     :ivar total: what the pages say in place of the number of datasets; "" says nothing
     :ivar paths: other ends of the IRIs of datasets than their keys
-    :ivar before: called with the number of each page before it is made
     """
 
     def __init__(
@@ -71,7 +69,6 @@ class CatalogueServer(LoopbackServer):
         self.form = form
         self.total: str | None = None
         self.paths: dict[str, str] = {}
-        self.before: Callable[[int], None] = lambda number: None
         self.extra = Graph()
         """Triples that every document has besides."""
 
@@ -97,7 +94,6 @@ class CatalogueServer(LoopbackServer):
         if request.path != "/catalog":
             return Answer.text("There is no such page", "text/plain", 404)
         number = int(parse_qs(request.query).get("page", ["1"])[0])
-        self.before(number)
         return self.page(number)
 
     def dataset(self, key: str) -> Answer:

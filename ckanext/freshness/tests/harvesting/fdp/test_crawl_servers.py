@@ -74,7 +74,7 @@ def test_documents_that_spell_a_listed_url_otherwise(
     ids=lambda layout: str(layout).partition("(")[2][:40],
 )
 def test_layouts(fdp: FdpServer, layout: Layout) -> None:
-    fdp.layout = layout
+    fdp.layout, fdp.shuffle = layout, True
     first, second = fdp.add_catalog(), fdp.add_catalog()
     datasets = [fdp.add_dataset(catalog) for catalog in (first, first, second)]
     site = Site(fdp)

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.usefixtures("clean_site", "sandbox")
 
 
 def test_new_unchanged_changed_moved_deleted(fdp: FdpServer) -> None:
+    fdp.shuffle = True
     first, second = fdp.add_catalog(title="First"), fdp.add_catalog(title="Second")
     kept = fdp.add_dataset(first, title="Kept")
     edited = fdp.add_dataset(first, title="Edited")
