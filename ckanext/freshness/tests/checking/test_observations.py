@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Sequence
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -84,6 +85,13 @@ COLUMNS: dict[str, tuple[tuple[str, ...], str]] = {
     "Ablaufdatum": (("2025-01-02", "2025-02-03", "2025-03-04"), "none"),
     "forecastYear": (("2023", "2024", "2025"), "none"),
     "no such day": (("2026-02-30", "2026-13-01", "2026-04-31"), "none"),
+    "Buddhist days": (("2567-08-31", "2568-08-30", "2569-08-31"), "schedule"),
+    "Persian": (("1404-01-05", "1405-02-07", "1405-03-09"), "none"),
+    "zones": (
+        ("2026-08-31T23:30-05:00", "2026-08-30T00:10:00+1400", "2026-08-29 10:00Z"),
+        "2026-08-31 day",
+    ),
+    "what comes behind": (("2026-08-30",) * 60 + ("2026-12-30",) * 12, "schedule"),
     "year 99999": (("99999-01-01", "99999-01-02", "99999-01-03"), "none"),
     "Hijri": (("1445-01-05", "1446-02-07", "1446-03-09"), "none"),
     "Buddhist year": (("2566", "2567", "2568"), "none"),
@@ -194,6 +202,20 @@ JSON = {
         "none",
     ),
     "JSON-stat without times": ({"role": {"time": [1]}, "dimension": {"Tid": 2}}, "none"),
+    "lists in place of days": (of_objects([1], *DAYS), "none"),
+    "quarters": (of_objects("2026-Q1", "2026-Q2", "2025-Q4"), "2026-06-30 quarter"),
+    "moments": (of_objects(*(f"{day}T10:00:00.123Z" for day in DAYS)), "2026-08-31 day"),
+    "a column that comes later": ([{"a": 1}, *of_objects(*DAYS)], "2026-08-31 day"),
+    "a name for each object": ({day: {"v": 1} for day in DAYS}, "none"),
+    "columns": ({"date": [*DAYS]}, "none"),
+    "a plan": (of_objects(*DAYS, "2027-08-31"), "schedule"),
+    "births": (of_objects(*DAYS, name="dateOfBirth"), "none"),
+    "year and month": (
+        [{"year": 2026, "month": month} for month in (6, 7, 8)],
+        "2026-08-31 month",
+    ),
+    "truths": (of_objects(True, False, True), "none"),
+    "days and numbers": (of_objects(*DAYS, 7), "none"),
     "a list of lists": ([[1], ["2026-08-31"]], "none"),
 }  # fmt: skip
 
@@ -209,17 +231,62 @@ def test_objects_on_lines() -> None:
     assert answer(lines, "json") == "2026-08-31 day"
 
 
-def test_workbooks_have_titles_and_several_sheets() -> None:
-    cells = {f"B{number + 4}": day for number, day in enumerate(DAYS)}
-    names = {f"A{number + 4}": f"x{number}" for number in range(3)}
-    book = workbook(
-        {
-            "Notes": {"A1": "Nothing to see"},
-            "Data": {"A1": "A title", "A3": "id", "B3": "date", **cells, **names},
+def test_json_that_is_cut() -> None:
+    assert answer(json.dumps(of_objects(*DAYS))[:-9], "json") == "none"
+
+
+TYPED = [date.fromisoformat(day) for day in DAYS]
+Sheet = list[list[Any]]
+
+
+def sheet(*values: Any, name: str = "date", above: Sheet | None = None) -> Sheet:
+    return [
+        *(above or []),
+        ["id", name],
+        *([f"x{number}", one] for number, one in enumerate(values)),
+    ]
+
+
+WORKBOOKS: dict[str, tuple[dict[str, Sheet], str]] = {
+    "days": ({"Data": sheet(*TYPED)}, "2026-08-31 day"),
+    "days as text": ({"Data": sheet(*DAYS)}, "2026-08-31 day"),
+    "a total": ({"Data": [*sheet(*TYPED * 9), ["Total", 12]]}, "2026-08-31 day"),
+    "days and text": ({"Data": sheet(*TYPED[:2], DAYS[2])}, "2026-08-31 day"),
+    "German days": ({"Data": sheet("30.08.2026", "31.08.2026", "29.08.2026")}, "2026-08-31 day"),
+    "a title": ({"Data": sheet(*TYPED, above=[["A title"], []])}, "2026-08-31 day"),
+    "a sheet of notes": ({"Notes": [["Nothing"]], "Data": sheet(*TYPED)}, "2026-08-31 day"),
+    "two sheets": ({"Old": sheet(date(2026, 8, 1), *TYPED), "New": sheet(*TYPED)}, "2026-08-31 day"),
+    "dates of several sheets": (
+        {str(year): sheet(*(date(year, 8, day) for day in (1, 7, 9))) for year in (2024, 2025)},
+        "several",
+    ),
+    "years": ({"Data": sheet(2023, 2024, 2025, name="year")}, "2025-12-31 year"),
+    "months": ({"Data": sheet(*(date(2026, month, 1) for month in (2, 3, 5)))}, "2026-05-31 month"),
+    "months in words": ({"Data": sheet("July 2026", "August 2026", "May 2026")}, "2026-08-31 month"),
+    "quarters": ({"Data": sheet("2026-Q1", "2026-Q2", "2025-Q4")}, "2026-06-30 quarter"),
+    "seasons": ({"Data": sheet("2023/24", "2024/25", "2022/23")}, "2025-12-31 year"),
+    "a plan": ({"Data": sheet(*TYPED, date(2027, 8, 1))}, "schedule"),
+    "births": ({"Data": sheet(*TYPED, name="birthday")}, "none"),
+    "when it was written": ({"Data": sheet(*TYPED, name="updated")}, "2026-08-31 day"),
+    "numbers": ({"Data": sheet(46264, 46265, 46263)}, "none"),
+    "truths": ({"Data": sheet(True, False, True)}, "none"),
+    "no header": ({"Data": sheet(*TYPED)[1:]}, "none"),
+    "empty": ({"Data": []}, "none"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORKBOOKS)
+def test_workbooks(name: str) -> None:
+    sheets, expected = WORKBOOKS[name]
+    cells = {
+        title: {
+            f"{'AB'[place]}{number}": cell
+            for number, row in enumerate(rows, 1)
+            for place, cell in enumerate(row)
         }
-    )
-    (column,) = found(book, "workbook")
-    assert column[:4] == ("Data", "date", "2026-08-31", "day")
+        for title, rows in sheets.items()
+    }
+    assert answer(workbook(cells), "workbook") == expected
 
 
 PAST = st.dates(date(1990, 1, 1), TODAY)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping
+from datetime import date
 from xml.sax.saxutils import escape, quoteattr
 
-Cells = Mapping[str, "str | float | bool"]
+Cells = Mapping[str, "str | float | bool | date"]
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -34,7 +35,9 @@ def parts(sheets: Mapping[str, Cells], *, author: str = "Ada") -> dict[str, str 
     """Return the parts of a workbook. Values are written with ``str``."""
     strings: list[str] = []
 
-    def cell(place: str, value: str | float | bool) -> str:
+    def cell(place: str, value: str | float | bool | date) -> str:
+        if isinstance(value, date):
+            return f'<c r="{place}" s="1"><v>{(value - date(1899, 12, 30)).days}</v></c>'
         if isinstance(value, bool):
             return f'<c r="{place}" t="b"><v>{int(value)}</v></c>'
         if not isinstance(value, str):
@@ -67,6 +70,11 @@ def parts(sheets: Mapping[str, Cells], *, author: str = "Ada") -> dict[str, str 
         items = "".join(f"<si><t>{escape(it)}</t></si>" for it in strings)
         found["xl/sharedStrings.xml"] = f'<sst xmlns="{_MAIN}">{items}</sst>'
         relations["rId99"] = ("sharedStrings", "/xl/sharedStrings.xml")
+    formats = '<xf numFmtId="0"/><xf numFmtId="14"/>'
+    found["xl/styles.xml"] = (
+        f'<styleSheet xmlns="{_MAIN}"><cellXfs>{formats}</cellXfs></styleSheet>'
+    )
+    relations["rId98"] = ("styles", "styles.xml")
     found["xl/workbook.xml"] = (
         f'<?xml version="1.0"?><workbook xmlns="{_MAIN}" xmlns:rel="{_OFFICE}">'
         f"<sheets>{listed}</sheets></workbook>"
