@@ -188,7 +188,9 @@ def meaning_of_text(
     if is_any or not last.size:
         return _PERHAPS_DATA if looks and is_other else _DATA
     if is_other and is_small and (file.is_marked or file.records < 3):
-        return _ERROR
+        # A list of one column may be a new structure.
+        is_list = not file.is_marked and lines(text) > 2 and file.columns == 1
+        return _PERHAPS_ERROR if is_list else _ERROR
     if looks:
         return _PERHAPS_DATA if is_message else _PERHAPS_ERROR
     if size >= SHORT:

@@ -787,6 +787,7 @@ IN_PLACE = (
             ("no words", "JSON", b'{"rows": [1]}', b'{"fout": "x"}', (CANNOT_TELL, CANNOT_TELL)),
             ("other names", "JSON", OBJECTS, b'{"fout": "x"}', (ERROR, ERROR)),
             ("few rows", "CSV", ROWS, BODY, (CHANGED, SAME)),
+            ("a list", "CSV", ROWS, b"town\nWells\nYork\nEly\n", (CANNOT_TELL, CANNOT_TELL)),
             ("other columns", "CSV", ROWS, b"a;b\n1;2\n3;4\n", (CHANGED, SAME)),
         )
     ),
