@@ -8,7 +8,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ckanext.freshness.tests.servers.file_host import BROKEN, FAILING, FILES, TABLES, HostedFile
+from ckanext.freshness.tests.servers.file_host import (
+    BROKEN,
+    DATED,
+    FAILING,
+    FILES,
+    TABLES,
+    HostedFile,
+)
 
 ORGANIZATION = "relief-works"
 TITLE = "Relief Works"
@@ -81,7 +88,7 @@ class DemoDataset:
 
 def _load(kind: str) -> tuple[DemoDataset, ...]:
     """Return the datasets of a kind in ``datasets.json``, in which files are named by their paths."""
-    by_path = {file.path: file for file in (*FILES, BROKEN, FAILING)}
+    by_path = {file.path: file for file in (*FILES, *DATED, BROKEN, FAILING)}
     rows = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))[kind]
     return tuple(
         DemoDataset(**{**row, "files": tuple(by_path[path] for path in row.get("files", ()))})

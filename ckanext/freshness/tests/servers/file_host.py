@@ -32,6 +32,8 @@ class HostedFile:
     :ivar about: what a check will find there, a sentence for people
     :ivar column: of its table; empty if it is none
     :ivar etag: whether it is served with this validator, and likewise ``last_modified``
+    :ivar newest: of a table with a day in each row: ``March``, in which its last day is, or ``week``, if the
+        last day is the Sunday before the last six days
     :ivar changes: when it has other bytes: with each ``edition`` or each ``download``; empty if never
     :ivar status: other than 200 for those that are not to be had
     :ivar moved_to: the path that it redirects to
@@ -45,6 +47,7 @@ class HostedFile:
     format: str = "CSV"
     about: str = ""
     column: str = ""
+    newest: str = ""
     media_type: str = "text/csv"
     etag: bool = False
     last_modified: bool = False
@@ -54,8 +57,10 @@ class HostedFile:
     age: int = 400
     until: int | None = None
 
-    def body(self, edition: int) -> bytes:
+    def body(self, edition: int, day: datetime.date) -> bytes:
         """The bytes of an edition, or of a download."""
+        if self.newest:
+            return self._days(edition, day)
         if self.media_type == "application/json":
             return b'{"download": %d, "rice": 0.97}\n' % edition
         if not self.column:
@@ -65,10 +70,26 @@ class HostedFile:
         rows = (f"W{week},{(17 * week + edition) % 97}{more[1]}" for week in range(5 + edition))
         return "\r\n".join((f"week,{self.column}{more[0]}", *rows, "")).encode()
 
+    def _days(self, edition: int, day: datetime.date) -> bytes:
+        """The bytes of an edition, which names itself in each row."""
+        last = day - (6 + (day - 6 * _DAY).isoweekday() % 7) * _DAY
+        if self.newest == "March":
+            last = datetime.date(day.year - (day.month < 6), 3, 31)
+        days = (last - number * 7 * _DAY for number in range(30))
+        rows = (f"{one},{(17 * one.day) % 97},{edition}" for one in days)
+        return "\n".join((f"date,{self.column},export", *rows, "")).encode()
+
 
 *FILES, FAILING, BROKEN = (HostedFile(**row) for row in json.loads(_DATA.read_text()))
 """One for each thing that a check can find; a file that was taken away of late, and one before that."""
 
+DATED = (
+    HostedFile(
+        "/cholera.csv", "Cases of cholera", column="cases", newest="March", changes="edition"
+    ),
+    HostedFile("/fuel.csv", "Fuel prices", column="price", newest="week", changes="edition"),
+)
+"""Files that are written anew each night: the days of one end in March, one has a new day each week."""
 TABLES = "/tables/"
 """Any file below this path is a table that never changes."""
 
@@ -92,7 +113,7 @@ class FileHost(LoopbackServer):
         super().__init__(port=port, address=address)
         self.edition = edition
         self._started = self._published = now
-        self._files = {file.path: file for file in (*FILES, FAILING, BROKEN)}
+        self._files = {file.path: file for file in (*FILES, *DATED, FAILING, BROKEN)}
         self._downloads = 0
         self.hides_changes = False
 
@@ -124,12 +145,14 @@ class FileHost(LoopbackServer):
         edition = editions.get(file.changes, 1)
         validators = self._validators(file, 1 if self.hides_changes else edition)
         headers = {"Content-Type": file.media_type, **validators}
-        return Answer(200, file.body(edition), headers).unless_known(request)
+        return Answer(200, file.body(edition, self._published.date()), headers).unless_known(
+            request
+        )
 
     def _validators(self, file: HostedFile, edition: int) -> dict[str, str]:
         validators = {}
         if file.etag:
-            digest = hashlib.sha256(file.body(edition)).hexdigest()
+            digest = hashlib.sha256(file.body(edition, self._published.date())).hexdigest()
             validators["ETag"] = f'"{digest[:16]}"'
         if file.last_modified:
             changed = file.changes == "edition" and edition > 1
