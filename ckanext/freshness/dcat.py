@@ -316,7 +316,9 @@ class FreshnessProfile(RDFProfile):
         self._write_modified(dataset_ref, DCTERMS.modified, XSD.dateTime, extras, dataset_dict)
         given = self.g.value(dataset_ref, DCTERMS.accrualPeriodicity)
         # An IRI that the publisher has chosen is at least as exact.
-        if not isinstance(given, URIRef) and (name := _code(given, extras.get(NAMES.frequency))):
+        # What was learned, nobody has stated.
+        days = None if NAMES.frequency_from in extras else extras.get(NAMES.frequency)
+        if not isinstance(given, URIRef) and (name := _code(given, days)):
             self.g.set((dataset_ref, DCTERMS.accrualPeriodicity, URIRef(_AUTHORITY + name)))
         end = _end(extras)
         if end is not None and self.g.value(dataset_ref, DCTERMS.temporal) is None:

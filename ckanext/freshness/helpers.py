@@ -115,19 +115,21 @@ def freshness_status_badge(package: dict[str, Any]) -> Markup | str:
     checks = (one.get(links.KEY) or {} for one in package.get("resources") or ())
     is_broken = any(check.get("broken_since") for check in checks)
     look = (
+        labels.state_of(status, values.get(NAMES.frequency_from)),
         status,
         is_broken and status != NO_WORKING_LINK,
         parse_date(values.get(NAMES.absent_since)),
     )
-    made: dict[tuple[str, bool, datetime | None], Markup] = tk.g.setdefault("freshness_badges", {})
+    made: dict[Any, Markup] = tk.g.setdefault("freshness_badges", {})
     if look not in made:
         made[look] = _badges(*look)
     return made[look].replace(_ANY_DATASET, quote(package["name"]))
 
 
-def _badges(status: str, is_broken: bool, absent_since: datetime | None) -> Markup:
+def _badges(
+    state: labels.State, status: str, is_broken: bool, absent_since: datetime | None
+) -> Markup:
     """Return the badges of any dataset with such a status. A template would take ten times as long."""
-    state = labels.STATUSES[status]
     badge = Markup(
         '<a class="fr-badge" data-state="{}" href="{}" title="{}">'
         '<i class="fa fa-{}" aria-hidden="true"></i>{}</a>'
@@ -373,17 +375,22 @@ def freshness_next_harvest(source_id: str) -> datetime | None:
     return max(now + harvest.CRON, next_run) if next_run > now - harvest.CRON else None
 
 
-def freshness_state(name: str, of: str = "", broken_since: str | None = None) -> labels.State:
+def freshness_state(
+    name: str, of: str = "", broken_since: str | None = None, given: str | None = None
+) -> labels.State:
     """Return the colour, icon and words of a dataset's status, of a link's state or of a mark of links.
 
     :param of: ``job`` for the state of a harvest job
     :param broken_since: of a dataset: since when all of its links have been broken
+    :param given: of a dataset: where its update frequency comes from
     """
     if of == "job":
         return labels.JOBS[name]
     if broken_since:
         return labels.STATUSES[NO_WORKING_LINK]
-    return {**labels.STATUSES, **labels.LINKS, **labels.LINK_MARKS}[name]
+    if name in labels.STATUSES:
+        return labels.state_of(name, given)
+    return {**labels.LINKS, **labels.LINK_MARKS}[name]
 
 
 def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup | str:

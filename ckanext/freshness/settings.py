@@ -227,6 +227,11 @@ def aging() -> Aging:
     )
 
 
+def own_rhythm() -> bool:
+    """Return whether datasets without a declared frequency are judged by the rhythm of their updates."""
+    return flag("own_rhythm") and option("check.policy") != "hdx"
+
+
 def frequency_keys() -> tuple[str, ...]:
     """Return the extras with a dataset's update frequency, in order of precedence."""
     return words("frequency_keys")

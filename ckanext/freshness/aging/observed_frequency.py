@@ -17,7 +17,8 @@ from itertools import pairwise
 from math import log
 from statistics import fmean, median
 
-from .frequency import CHOICES, NEVER
+from .frequency import CHOICES, MAX_DAYS, NEVER
+from .status import Thresholds
 
 LEAST_UPDATES = 3
 """Fewer updates tell nothing."""
@@ -110,6 +111,47 @@ def fitting(found: ObservedFrequency, declared_days: int) -> int | None:
     if not (is_more_often or is_rarer):
         return None
     return min(_PERIODS, key=lambda period: abs(log(period / found.days)))
+
+
+MOST_OF_RHYTHM = 40
+"""A rhythm counts by so many updates, the newest ones."""
+
+LEAST_OF_RHYTHM = ((2, 15, 30), (14, 8, 60), (45, 6, 120), (MAX_DAYS, 4, 180))
+"""What data need to have a rhythm, by its days (up to): the fewest updates, and the fewest days between the
+first and the last of them. The shorter a rhythm, the easier do some corrections in a row look like one."""
+
+SHORTEST, LONGEST = 0.5, 1.2
+"""Parts of a rhythm's days: three of four times between two updates are no shorter than the first, since they
+would be bursts, and their median is no longer than the second."""
+
+END_OF_RHYTHM = 3
+"""Data that have not changed for so many times as long as takes them to be long overdue have no rhythm any
+more: they may have ended, or rest until the next season."""
+
+
+def rhythm(updates: Iterable[Update], now: datetime, thresholds: Thresholds) -> int | None:
+    """Return the update frequency that data keep of themselves, in days; None if none is certain.
+
+    It is the shortest usual one by which they would not have been called late so far: of the times between two
+    updates none is overdue but one, and that one is not long overdue.
+
+    :param now: later updates are ignored: a clock was wrong
+    """
+    counted = _merged(sorted((one for one in updates if one.at <= now), key=lambda one: one.at))
+    counted = counted[-MOST_OF_RHYTHM:]
+    if len(counted) < LEAST_OF_RHYTHM[-1][1]:
+        return None
+    times = sorted((later.at - one.at) / _DAY for one, later in pairwise(counted))
+    for days in _PERIODS:
+        ages = thresholds.limits(days)
+        if times[-2] * _DAY < ages.overdue and times[-1] * _DAY < ages.delinquent:
+            _, least, span = next(row for row in LEAST_OF_RHYTHM if days <= row[0])
+            is_kept = times[len(times) // 4] >= SHORTEST * days and median(times) <= LONGEST * days
+            is_known = len(counted) >= least and sum(times) >= span
+            is_over = now - counted[-1].at >= END_OF_RHYTHM * ages.delinquent
+            if is_kept:
+                return days if is_known and not is_over else None
+    return None
 
 
 def _merged(updates: list[Update]) -> list[Update]:

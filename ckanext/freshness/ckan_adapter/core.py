@@ -76,6 +76,7 @@ class FieldNames(NamedTuple):
     due: str
     evidence: str
     frequency: str
+    frequency_from: str
     last_modified: str
     overdue: str
     undetermined: str
@@ -91,7 +92,7 @@ class FieldNames(NamedTuple):
     @property
     def extras(self) -> tuple[str, ...]:
         """The keys of our extras, in alphabetical order."""
-        return self[:12]
+        return self[:13]
 
 
 NAMES = FieldNames("freshness", *(f"freshness_{name}" for name in FieldNames._fields[1:]))

@@ -55,7 +55,7 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         * ``last_modified`` (moment): when the data last changed
         * ``evidence`` (string): why this date is believed
         * ``frequency`` (dictionary): ``days`` (number), and ``from`` what it comes (``dataset``, ``source``,
-          ``organization``, ``site``)
+          ``organization``, ``site``, or ``rhythm``: learned from its changes)
         * ``observed_frequency`` (dictionary; null if fewer than three updates are known): ``days`` (the
           median), ``lowest_days``, ``highest_days``, ``at_least`` (boolean: they may change more often),
           ``changes`` (their number), ``basis`` (``files``, or dates in the ``record``), ``suggested_days``
@@ -252,7 +252,7 @@ def _shown(
             "days": judged.frequency.days,
             "from": judged.frequency.stated_by.value if judged.frequency.stated_by else None,
         },
-        "observed_frequency": changes.observed(package.id, row.frequency_days, now),
+        "observed_frequency": changes.observed(package.id, _declared(row), now),
         "boundaries": None
         if bounds is None
         else {name: utc_text(getattr(bounds, name)) for name in ("due", "overdue", "delinquent")},
@@ -291,6 +291,14 @@ def _data_until(dataset: DatasetSnapshot) -> dict[str, Any]:
         "resource_id": resource.id,
         "resource_name": resource.name or display_url(resource.url),
     }
+
+
+def _declared(row: Any) -> int | None:
+    return (
+        None
+        if row.frequency_from == frequencies.FrequencySource.RHYTHM.value
+        else row.frequency_days
+    )
 
 
 def _questions(dataset: DatasetSnapshot) -> Iterator[dict[str, Any]]:

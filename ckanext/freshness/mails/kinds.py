@@ -76,7 +76,7 @@ def _dataset_row(one: News, facts: MailFacts, *more: str) -> Row:
         dataset.title,
         url("dataset.read", id=dataset.name),
         note=dataset.organization,
-        state=labels.STATUSES[dataset.status],
+        state=labels.state_of(dataset.status, dataset.frequency_from),
         facts=(*(f"{tk._(name)} {value}" for name, value in given.items() if value), *more),
     )
 

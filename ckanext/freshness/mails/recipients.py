@@ -141,6 +141,7 @@ class DatasetFacts:
     evidence: str | None
     confirmed_at: datetime | None
     frequency_days: int | None
+    frequency_from: str | None
     is_harvested: bool
     status: str
     keepers: tuple[str, ...]
@@ -194,8 +195,8 @@ def _datasets(ids: list[str], now: datetime) -> dict[str, DatasetFacts]:
 _DATASETS = f"""
 SELECT p.id, p.name, p.title, p.owner_org, p.maintainer, p.maintainer_email, p.author, p.author_email,
     g.title AS organization, {ORGANIZATION_EXTRA} AS wish,
-    h.is_harvested, h.configs, d.status, d.last_modified, d.evidence, d.confirmed_at, d.frequency_days, d.due,
-    d.overdue, d.delinquent, d.broken_since
+    h.is_harvested, h.configs, d.status, d.last_modified, d.evidence, d.confirmed_at, d.frequency_days,
+    d.frequency_from, d.due, d.overdue, d.delinquent, d.broken_since
 FROM package p
 JOIN freshness_dataset d ON d.package_id = p.id
 LEFT JOIN "group" g ON g.id = p.owner_org
@@ -243,6 +244,7 @@ def _facts(
         evidence=row.evidence,
         confirmed_at=aware_to_second(row.confirmed_at),
         frequency_days=row.frequency_days,
+        frequency_from=row.frequency_from,
         is_harvested=row.is_harvested,
         status=shown_status(
             row.status if bounds is None else status_at(bounds, now).value, row.broken_since

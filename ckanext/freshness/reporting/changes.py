@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from statistics import median
@@ -12,10 +12,10 @@ import ckan.plugins.toolkit as tk
 from dateutil.parser import isoparse
 
 from ..aging import observed_frequency
-from ..aging.observed_frequency import ObservedFrequency, Update
 from ..checking import data_changes
 from ..checking.observations import period_of
-from ..dates import EARLIEST, aware, utc, utc_words
+from ..dates import EARLIEST, utc, utc_words
+from ..status import updates
 from ..translation import N_, NN_
 from . import labels, visibility
 from .tables import (
@@ -235,38 +235,21 @@ def observed(package_id: str, declared_days: int | None, now: datetime) -> dict[
     :param declared_days: the dataset's update frequency; None if it has none
     :param now: the current time, aware
     """
-    seen = _observation(visibility.rows(_UPDATES, id=package_id), now)
-    if seen is None:
-        return None
-    found, facts = seen
-    fits = None if declared_days is None else observed_frequency.fitting(found, declared_days)
-    days = {key: round(facts[key], 1) for key in ("days", "lowest_days", "highest_days")}
-    return {**facts, **days, "suggested_days": fits}
-
-
-def _observation(
-    rows: Iterable[Any], now: datetime
-) -> tuple[ObservedFrequency, dict[str, Any]] | None:
-    """Return how often the data of one dataset change, also as facts; None if too little is known.
-
-    They are of the ``files``, as checks, uploads and edits show. Otherwise it is the date in the ``record``, of
-    its source or of a script, which may move with the metadata alone: it counts only if no check has read a
-    file.
-
-    :param rows: of :data:`_UPDATES`
-    """
-    updates: dict[str, list[Update]] = {"files": [], "record": []}
-    is_read = False
-    for row in rows:
-        basis = "record" if row.of_record else "files"
-        updates[basis].append(Update(aware(row.happened_at), row.within))
-        is_read = row.is_read
-    for basis, seen in updates.items():
+    for basis, seen in updates.of_packages([package_id]).get(package_id, {}).items():
         found = observed_frequency.observed(seen, now)
-        if found is not None and not (basis == "record" and is_read):
-            days = {"days": found.days, "lowest_days": found.lowest, "highest_days": found.highest}
-            seen_facts = {"at_least": found.at_least, "changes": found.updates, "basis": basis}
-            return found, {**days, **seen_facts}
+        if found is not None:
+            fits = (
+                None if declared_days is None else observed_frequency.fitting(found, declared_days)
+            )
+            return {
+                "days": round(found.days, 1),
+                "lowest_days": round(found.lowest, 1),
+                "highest_days": round(found.highest, 1),
+                "at_least": found.at_least,
+                "changes": found.updates,
+                "basis": basis,
+                "suggested_days": fits,
+            }
     return None
 
 
@@ -278,51 +261,24 @@ def lag(resource_id: str, until: date) -> dict[str, Any] | None:
     """
     rows = visibility.rows(_NEWER_DATA, id=resource_id, most=observed_frequency.MOST_UPDATES)
     periods = [(row.happened_at.date(), *map(period_of, row.data_until)) for row in rows]
-    updates = [(at, was[0], now[0]) for at, was, now in periods if was and now and now > was]
-    if len(updates) < observed_frequency.LEAST_UPDATES:
+    newer = [(at, was[0], now[0]) for at, was, now in periods if was and now and now > was]
+    if len(newer) < observed_frequency.LEAST_UPDATES:
         return None
-    lags = [max((at - now).days, 0) for at, _, now in updates]
-    step = median((now - was).days for _, was, now in updates)
+    lags = [max((at - now).days, 0) for at, _, now in newer]
+    step = median((now - was).days for _, was, now in newer)
     days = round(median(lags))
     return {
         "days": days,
         "lowest_days": min(lags),
         "highest_days": max(lags),
         "step_days": round(step),
-        "updates": len(updates),
+        "updates": len(newer),
         "next_expected": (until + timedelta(days=round(step) + days)).isoformat(),
     }
 
 
-# The time of a change that only checks saw lies between two of them. All other evidence has a date.
-_DATED = """(c.stated_at IS NOT NULL AND c.stated_at <= c.changed_before
-        AND c.stated_at > coalesce(c.changed_after, '-infinity'))"""
-_BETWEEN = """coalesce(
-        c.evidence IN ('hash', 'http header') AND c.changed_after < c.changed_before, false
-    )"""
-
-_HAPPENED = f"""CASE WHEN {_DATED} THEN c.stated_at
-    WHEN {_BETWEEN} THEN c.changed_after + (c.changed_before - c.changed_after) / 2
-    ELSE c.changed_before END"""
-
 _NEWER_DATA = f"""
-SELECT {_HAPPENED} AS happened_at, c.summary -> 'data_until' AS data_until
+SELECT {updates.HAPPENED} AS happened_at, c.summary -> 'data_until' AS data_until
 FROM freshness_change c
 WHERE c.resource_id = :id AND c.summary #>> '{{data_until,0}}' <> c.summary #>> '{{data_until,1}}'
 ORDER BY c.changed_before DESC LIMIT :most"""
-
-# The files of a dataset change together: rows of one hour make one.
-_UPDATES = f"""
-SELECT u.of_record, min(u.happened_at) AS happened_at, min(u.within) AS within,
-    EXISTS (
-        SELECT FROM freshness_check k WHERE k.package_id = u.package_id AND k.hash IS NOT NULL
-    ) AS is_read
-FROM (
-    SELECT c.package_id, c.evidence IN ('harvest', 'script') AS of_record,
-        {_HAPPENED} AS happened_at,
-        CASE WHEN {_DATED} OR NOT {_BETWEEN} THEN interval '0'
-            ELSE c.changed_before - c.changed_after END AS within
-    FROM freshness_change c WHERE c.evidence <> 'created' AND c.package_id = :id
-) u
-GROUP BY u.package_id, u.of_record, date_trunc('hour', u.happened_at)
-ORDER BY happened_at"""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
 from http import HTTPStatus
@@ -57,6 +57,26 @@ STATUSES = {
     Status.UNAVAILABLE.value: State("unknown", "circle-question", N_("Freshness unknown")),
 }
 """The states of a dataset by what :func:`..aging.status.shown_status` says of it."""
+
+BY_RHYTHM = {
+    Status.FRESH.value: N_("Up to date by its own rhythm"),
+    Status.DUE.value: N_("Due by its own rhythm"),
+    Status.OVERDUE.value: N_("Overdue by its own rhythm"),
+    Status.DELINQUENT.value: N_("Long overdue by its own rhythm"),
+}
+"""The labels of states of a dataset whose update frequency was learned."""
+
+
+def state_of(shown: str, frequency_from: str | None) -> State:
+    """Return the state of a dataset as all pages and mails name it.
+
+    :param shown: what :func:`..aging.status.shown_status` says of it
+    :param frequency_from: where its update frequency comes from
+    """
+    state = STATUSES[shown]
+    own = BY_RHYTHM.get(shown) if frequency_from == "rhythm" else None
+    return state if own is None else replace(state, label=own)
+
 
 LINKS = {
     "works": State("ok", "link", N_("Link works")),
@@ -175,6 +195,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         "source": N_("assumed for all datasets of the harvest source"),
         "organization": N_("assumed for all datasets of the organization"),
         "site": N_("assumed for all datasets of this site"),
+        "rhythm": N_("by its own rhythm"),
     },
     "cause": {
         "edit": N_("The dataset was changed"),
@@ -507,12 +528,14 @@ def our_facts(package: Mapping[str, Any]) -> dict[str, str]:
         tk._("Data last changed"): parse_date(values.get(NAMES.last_modified)),
         tk._("Update expected by"): parse_date(values.get(NAMES.due)),
     }
-    found = {label: in_words(date, "year") for label, date in dates.items() if date is not None}
+    found = {name: in_words(date, "year") for name, date in dates.items() if date is not None}
     if NAMES.data_until in values:
         found[tk._("Data up to")] = period(values[NAMES.data_until])
     days = values.get(NAMES.frequency, "")
     if days.removeprefix("-").isdigit():
-        found[tk._("Update frequency")] = frequency_label(int(days))
+        given = values.get(NAMES.frequency_from)
+        more = f" ({label('given by', given)})" if given else ""
+        found[tk._("Update frequency")] = frequency_label(int(days)) + more
     return found
 
 

@@ -82,7 +82,7 @@ def _of_status(request: TableRequest) -> dict[str, Any]:
 
 
 def _with_label(row: Row) -> Row:
-    label = labels.STATUSES[row["shown_status"]].label
+    label = labels.state_of(row["shown_status"], row["frequency_from"]).label
     return {**row, "status_label": tk._(label)}
 
 
@@ -103,14 +103,14 @@ DATASETS = DatasetTable(
         Column("last_modified", N_("Last changed"), "changed"),
         Column("evidence", N_("How we know"), "evidence"),
         Column("confirmed_at"),
-        _FREQUENCY,
+        *(_FREQUENCY, Column("frequency_from")),
         *(Column("due", N_("Due"), "due"), Column("days_late")),
         *(Column("overdue"), Column("delinquent"), Column("undetermined"), Column("absent_since")),
         Column("broken_since"),
     ),
     select=f"""p.private, {counts.SHOWN} AS shown_status, {counts.JUDGED} AS status, f.last_modified,
-        f.evidence, f.confirmed_at, f.frequency_days, f.due, f.overdue, f.delinquent, f.undetermined,
-        f.absent_since, f.broken_since, {_ignored("f")},
+        f.evidence, f.confirmed_at, f.frequency_days, f.frequency_from, f.due, f.overdue, f.delinquent,
+        f.undetermined, f.absent_since, f.broken_since, {_ignored("f")},
         CASE WHEN f.due < :moment THEN extract(day FROM :moment - f.due)::int END AS days_late""",
     complete=_with_label,
     source="FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id",

@@ -269,7 +269,8 @@ WHERE {IS_OPEN.format(row="c")}""",
         key="r.id",
     ),
     "update": Group(
-        """f.status, f.broken_since, f.last_modified, f.evidence, f.confirmed_at, f.frequency_days, f.due,
+        """f.status, f.broken_since, f.last_modified, f.evidence, f.confirmed_at, f.frequency_days,
+    f.frequency_from, f.due,
     (SELECT count(*) FROM resource WHERE package_id = p.id AND state = 'active') AS resources,
     (SELECT min(id) FROM resource WHERE package_id = p.id AND state = 'active') AS resource_id""",
         f"""FROM freshness_dataset f JOIN own p ON p.id = f.package_id

@@ -18,6 +18,7 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..aging.frequency import (
+    AS_NEEDED,
     CHOICES,
     EXPLANATIONS,
     MAX_DAYS,
@@ -28,7 +29,7 @@ from ..aging.frequency import (
     label,
     parse,
 )
-from ..aging.vocabularies import Vocabulary
+from ..aging.vocabularies import HdxDays, Vocabulary
 from ..ckan_adapter.core import NAMES, declared_fields, model, same_user
 from ..ckan_adapter.packages import lock_packages, package_extras
 from ..interfaces import IFreshnessVocabularies
@@ -48,6 +49,8 @@ class FrequencySource(Enum):
     SOURCE = "source"
     ORGANIZATION = "organization"
     SITE = "site"
+    RHYTHM = "rhythm"
+    """Learned from the updates that were seen, since nobody has declared one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,29 @@ def read(
     if own is not None:
         return StatedFrequency(own, FrequencySource.DATASET, key, raw)
     return StatedFrequency(UnknownFrequency("", Reason.NOT_GIVEN), None)
+
+
+def is_declared(extras: Mapping[str, str], keys: Sequence[str]) -> bool:
+    """Decide whether a dataset states a frequency of its own, or a text that is not understood.
+
+    Words such as "irregular" declare none. HDX's number for "as needed", which our forms write, does.
+    """
+    reading = read(extras, keys, {}, vocabularies()).reading
+    if isinstance(reading, UnknownFrequency):
+        return reading.reason not in _NO_STATEMENT
+    return reading.days != AS_NEEDED or HdxDays().read(reading.source) is not None
+
+
+def with_rhythm(stated: StatedFrequency, days: int | None) -> StatedFrequency:
+    """Return the rhythm that the data of a dataset keep, unless a default states their frequency.
+
+    :param days: of the rhythm; None if there is none
+    """
+    if days is None or stated.stated_by not in (None, FrequencySource.DATASET):
+        return stated
+    return StatedFrequency(
+        Frequency(days, stated.raw or ""), FrequencySource.RHYTHM, stated.key, stated.raw
+    )
 
 
 def as_judged(extras: object) -> set[str]:

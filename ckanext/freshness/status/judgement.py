@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence, newest, observe, remember, script_date
+from ..aging.observed_frequency import END_OF_RHYTHM, rhythm
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..aging.vocabularies import Vocabulary
 from ..checking.decisions import meant
@@ -102,6 +103,9 @@ class FreshnessRow:
             NAMES.delinquent: utc_text(self.delinquent),
             NAMES.due: utc_text(self.due),
             NAMES.evidence: self.evidence,
+            NAMES.frequency_from: self.frequency_from
+            if self.frequency_from == FrequencySource.RHYTHM.value
+            else None,
             NAMES.frequency: None if self.frequency_days is None else str(self.frequency_days),
             NAMES.last_modified: utc_text(self.last_modified),
             NAMES.overdue: utc_text(self.overdue),
@@ -124,6 +128,8 @@ def judge(
     frequency = frequencies.read(
         dataset.extras, rules.aging.frequency_keys, defaults, rules.vocabularies
     )
+    rhythms = (rhythm(one, now, rules.aging.thresholds) for one in dataset.updates.values())
+    frequency = frequencies.with_rhythm(frequency, next(filter(None, rhythms), None))
     dated = by_their_data(pieces, dataset) if rules.aging.data_dates_count else pieces
     piece, change = newest(dated), newest(one for one in dated if one.evidence is not _REVIEW)
     assessment = assess_with(piece, frequency.days, dataset, now, rules)
@@ -215,7 +221,9 @@ def row_of(
         due=utc_to_second(bounds.due if bounds else None),
         overdue=utc_to_second(bounds.overdue if bounds else None),
         delinquent=utc_to_second(bounds.delinquent if bounds else None),
-        next_boundary=utc_to_second(next_boundary(assessment, now)),
+        next_boundary=utc_to_second(
+            next_boundary(assessment, now) or _end_of_rhythm(judgement, now)
+        ),
         undetermined=_undetermined(dataset, assessment, frequency.days, rules),
         stated_date=stated,
         stated_since=since if stated else None,
@@ -225,6 +233,15 @@ def row_of(
         broken_since=utc_to_second(_broken_since(dataset)),
         data_stands_since=utc_to_second(_stands_since(reached, frequency.days)),
     )
+
+
+def _end_of_rhythm(judgement: Judgement, now: datetime) -> datetime | None:
+    """Return when the rhythm of data that have stopped to change does not count any more."""
+    bounds, last = judgement.assessment.boundaries, judgement.newest
+    if judgement.frequency.stated_by is not FrequencySource.RHYTHM or not bounds or not last:
+        return None
+    end = last.when + END_OF_RHYTHM * (bounds.delinquent - last.when)
+    return end if end > now else None
 
 
 _STILL = 2

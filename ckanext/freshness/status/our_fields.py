@@ -101,6 +101,8 @@ def _is_valid(key: str, value: str) -> bool:
         return value in UNDETERMINED
     if key == NAMES.frequency:
         return re.fullmatch(r"-?\d{1,9}", value) is not None
+    if key == NAMES.frequency_from:
+        return value == "rhythm"
     if key == NAMES.data_until:
         return period_of(value) is not None
     return _MOMENT.fullmatch(value) is not None

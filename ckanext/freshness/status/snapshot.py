@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -27,7 +27,9 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
 from ..dates import aware, aware_to_second, parse_date, stated_date
-from .frequencies import DEFAULT_KEY, FrequencySource
+from . import updates
+from .frequencies import DEFAULT_KEY, FrequencySource, is_declared
+from .updates import Updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ class DatasetSnapshot:
     """The ids of remembered resources that were deleted."""
     pieces: Sequence[DatedEvidence]
     """The remembered evidence."""
+    updates: Updates = field(default_factory=dict)
+    """The updates of its data; empty if its update frequency is declared."""
 
 
 def take(
@@ -136,6 +140,9 @@ def take(
                     aware_to_second(row.claimed_at),
                 )
             )
+    keys = settings.frequency_keys()
+    undeclared = [row.id for row in packages if not is_declared(row.extras or {}, keys)]
+    known = updates.of_packages(undeclared if settings.own_rhythm() else ())
     return [
         DatasetSnapshot(
             id=row.id,
@@ -151,6 +158,7 @@ def take(
             resources=list(map(_resource, resources[row.id])),
             gone=gone[row.id],
             pieces=pieces[row.id],
+            updates=known.get(row.id, {}),
         )
         for row in packages
     ]

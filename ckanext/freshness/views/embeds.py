@@ -47,7 +47,8 @@ def dataset_badge(id: str) -> ResponseReturnValue:
         abort(404, tk._("Dataset not found"))
     values = labels.our_values(package)
     status = values.get(NAMES.status, Status.UNAVAILABLE.value)
-    state = labels.STATUSES[shown_status(status, values.get(NAMES.broken_since))]
+    shown = shown_status(status, values.get(NAMES.broken_since))
+    state = labels.state_of(shown, values.get(NAMES.frequency_from))
     picture = svg(tk._("freshness"), tk._(state.label).lower(), state.colour)
     response = Response(picture, mimetype="image/svg+xml")
     keep(response, BADGE_MAX_AGE)
