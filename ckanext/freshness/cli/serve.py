@@ -102,8 +102,13 @@ class Children:
         )
         self._started = [*self._alive(), child]
         lines = asyncio.create_task(_pass_on(part.name, child.stdout))
-        code = await child.wait()
-        # A process that the child started and left behind may keep its output open.
+        # wait() would wait for those that have inherited the output, too.
+        while (code := child.returncode) is None:
+            await asyncio.sleep(0.1)
+        # A killed worker leaves RQ's scheduler behind, which would keep its lock for ever.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGTERM)
+        # A process that the child left behind all the same may keep its output open.
         await asyncio.wait([lines], timeout=1)
         lines.cancel()
         return code

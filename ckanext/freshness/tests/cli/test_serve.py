@@ -102,6 +102,25 @@ def test_a_killed_child_starts_again_and_its_lines_name_it(
     assert "echo    | ended with -9, starts again in 1 s" in lines
 
 
+def test_what_a_killed_child_leaves_behind_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the scheduler of RQ, which a worker starts."""
+    program = (
+        "import os, signal, time\n"
+        "if pid := os.fork():\n"
+        "    print(pid, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "time.sleep(60)"
+    )
+    call = Children([sys.executable, "-c"]).call(Part("left", (program,)))
+    began = clock.monotonic()
+    assert asyncio.run(call) == -signal.SIGKILL
+    assert clock.monotonic() - began < 20
+    pid = capsys.readouterr().out.partition("| ")[2].strip()
+    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
+        assert clock.monotonic() - began < 20, "it is still running"
+        clock.sleep(0.02)
+
+
 def test_a_child_that_ends_by_itself_ten_times_ends_all() -> None:
     codes = iter([-9, 0, 1, -15, *[1] * 8])
     pauses: list[int] = []
