@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from aiohttp import CookieJar
 
 _EXPIRES = re.compile(r";\s*expires\s*=\s*([^;]*)", re.IGNORECASE)
+_NO_NAME = "__without_name"
+"""The name in the jar of cookies that have none."""
 _MOST_VISITS = 3
 """Requests of one URL with the same cookies within a chain of redirects."""
 
@@ -42,7 +44,10 @@ class Redirects:
         found = self._cookies.filter_cookies(URL(target.url, encoded=True))
         # As they came (RFC 6265, section 5.4): the jar takes quotes away.
         given = {(morsel.key, morsel.value): morsel.coded_value for morsel in self._cookies}
-        return "; ".join(f"{name}={given[name, it.value]}" for name, it in found.items())
+        return "; ".join(
+            f"{name}={given[name, it.value]}".removeprefix(f"{_NO_NAME}=")
+            for name, it in found.items()
+        )
 
     def take_cookies(self, url: str, cookies: Sequence[str]) -> None:
         """Keep the values of the ``Set-Cookie`` headers of an answer."""
@@ -53,7 +58,7 @@ class Redirects:
 
             # Hosts that are addresses may set cookies, too.
             self._cookies = self._cookies or CookieJar(unsafe=True, quote_cookie=False)
-            given = [_expired(cookie) for cookie in cookies]
+            given = [_named(_expired(cookie)) for cookie in cookies]
             self._cookies.update_cookies_from_headers(given, URL(url, encoded=True))
 
     def take_over(self, before: Redirects) -> None:
@@ -83,6 +88,12 @@ class Redirects:
         if self._hops.count((found.url, self.cookies_for(found))) >= _MOST_VISITS:
             raise Fault(FailureReason.REDIRECT_LOOP, "redirects in a circle")
         return found
+
+
+def _named(cookie: str) -> str:
+    """Return a ``Set-Cookie`` header with a name: browsers keep a value alone, aiohttp's jar does not."""
+    pair = cookie.partition(";")[0].strip()
+    return f"{_NO_NAME}={cookie}" if pair and "=" not in pair else cookie
 
 
 def _expired(cookie: str) -> str:

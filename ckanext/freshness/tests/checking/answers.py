@@ -205,6 +205,11 @@ def to_itself(asked: Asked) -> bytes:
     return say(200, BODY) if asked.has_cookie else redirect(asked.target, COOKIE)
 
 
+def with_a_value(asked: Asked) -> bytes:
+    came_back = b"\r\ncookie: seen\r\n" in asked.headers
+    return say(200, BODY) if came_back else redirect(asked.target, b"Set-Cookie: seen; Path=/\r\n")
+
+
 def over_a_check(asked: Asked) -> bytes:
     if "?next" in asked.target:
         return redirect(asked.target.partition("?")[0], COOKIE)
@@ -278,6 +283,7 @@ def with_host(location: str) -> Answer:
 REDIRECTS = (
     Case("cookies: a redirect to itself", to_itself, WORKS),
     Case("cookies: a bounce over a check", over_a_check, WORKS),
+    Case("cookies: a value without a name", with_a_value, WORKS),
     Case("cookies: a page for those without", or_a_page_without, WORKS),
     *(
         Case(f"cookies: as it came, {value.decode()}", giving_back(value), WORKS)
