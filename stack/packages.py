@@ -32,9 +32,11 @@ TITLE = "Water points"
 CATALOGUE = f"""\
 @prefix dcat: <http://www.w3.org/ns/dcat#> .
 @prefix dct: <http://purl.org/dc/terms/> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
 <{{base}}/catalogue.ttl> a dcat:Catalog ; dct:title "Trial" ; dcat:dataset <{{base}}/dataset> .
 <{{base}}/dataset> a dcat:Dataset ; dct:title "{TITLE}" ; dct:description "Where people get water" ;
   dct:accrualPeriodicity <http://publications.europa.eu/resource/authority/frequency/WEEKLY> ;
+  dct:modified "2026-01-31"^^xsd:date ;
   dcat:distribution <{{base}}/distribution> .
 <{{base}}/distribution> a dcat:Distribution ; dct:title "All points" ; dct:format "CSV" ;
   dcat:accessURL <{{base}}/points.csv> .
