@@ -141,8 +141,13 @@ def take(
                 )
             )
     keys = settings.frequency_keys()
-    undeclared = [row.id for row in packages if not is_declared(row.extras or {}, keys)]
-    known = updates.of_packages(undeclared if settings.own_rhythm() else ())
+    # A new dataset that has taken nothing over has no updates.
+    old = [row for row in packages if row.package_id or not are_new]
+    known = updates.of_packages(
+        row.id
+        for row in (old if settings.own_rhythm() else ())
+        if not is_declared(row.extras or {}, keys)
+    )
     return [
         DatasetSnapshot(
             id=row.id,
