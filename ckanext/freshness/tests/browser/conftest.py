@@ -14,10 +14,11 @@ from werkzeug.serving import make_server
 
 from ckanext.freshness.tests.browser.site_pages import chromium_program
 
-SETTLED = (
-    "() => !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling, .htmx-added')"
-)
-"""No part of the page is about to be renewed."""
+SETTLED = """() =>
+    !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling, .htmx-added')
+    && (!document.querySelector('[data-module]') || Object.keys(ckan.module.instances).length > 0)
+"""
+"""No part of the page is about to be renewed, and CKAN's modules work: they wait for its translations."""
 
 
 # Not for the whole session, because no test can start an asyncio loop beside Playwright's.
@@ -93,7 +94,7 @@ def let_files_be_kept(app: Any) -> Any:
 
 
 def settle(tab: Any) -> None:
-    """Wait for the scripts of a page, and for htmx, which shows new buttons a moment before they work."""
+    """Wait until a page's fields and buttons work: CKAN and htmx show them a moment before."""
     tab.wait_for_load_state()
     tab.wait_for_function(SETTLED)
 
