@@ -30,7 +30,7 @@ RESOURCE_KEYS = frozenset(
         "version",
     ]
 )
-"""Every key that a harvested resource can have; the names are those of ckanext-dcat."""
+"""The keys of resources that ckanext-dcat and our profile write: another harvester may have written them."""
 
 _MEMBER = re.compile(";data(?:set|series)=")
 _UUID_AT_END = re.compile(

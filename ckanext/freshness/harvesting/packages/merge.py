@@ -41,6 +41,7 @@ def merge(
     keep_fields: Collection[str] = (),
     *,
     owned: Collection[str],
+    owned_of_resources: Collection[str] = RESOURCE_KEYS,
 ) -> dict[str, Any]:
     """Return the dictionary for ``package_update``. It equals `existing` if there is nothing to update.
 
@@ -52,6 +53,7 @@ def merge(
     :param keep_fields: fields that the source may not change: keys of the package, extras, ``tags``,
         ``groups``, ``resources`` or ``resources.<key>``. A field that an editor emptied stays empty.
     :param owned: keys that are removed if the source no longer gives them.
+    :param owned_of_resources: the same of resources.
     """
     new = laid.package
     keep = set(keep_fields)
@@ -82,7 +84,7 @@ def merge(
     if "resources" not in keep:
         kept = {key.partition(".")[2] for key in keep if key.startswith("resources.")}
         result["resources"] = _resources(
-            existing.get("resources", []), new.get("resources", []), kept
+            existing.get("resources", []), new.get("resources", []), kept, owned_of_resources
         )
     return copy.deepcopy(dict(existing) if same_package(existing, result) else result)
 
@@ -150,19 +152,24 @@ def _tags(existing: list[dict[str, Any]], laid: list[dict[str, Any]]) -> list[di
 
 
 def _resources(
-    existing: list[dict[str, Any]], laid: list[dict[str, Any]], kept: Collection[str]
+    existing: list[dict[str, Any]],
+    laid: list[dict[str, Any]],
+    kept: Collection[str],
+    owned: Collection[str],
 ) -> list[dict[str, Any]]:
     """Return the source's resources in its order, each merged with the resource that it was before."""
     return [
-        dict(new) if old is None else _resource(old, new, kept)
+        dict(new) if old is None else _resource(old, new, kept, owned)
         for old, new in zip(identify(laid, existing), laid, strict=True)
     ]
 
 
-def _resource(old: Mapping[str, Any], new: dict[str, Any], kept: Collection[str]) -> dict[str, Any]:
+def _resource(
+    old: Mapping[str, Any], new: dict[str, Any], kept: Collection[str], owned: Collection[str]
+) -> dict[str, Any]:
     result = dict(old)
     same_bytes = "url" in kept or old.get("url") == new.get("url")
-    for key in (new.keys() | RESOURCE_KEYS) - {"id"} - set(kept):
+    for key in {*new, *owned, *MEASURED_KEYS} - {"id", *kept}:
         if key in new:
             result[key] = _kept_if_same(old.get(key), new[key])
         elif old.get(key) not in EMPTY and not (same_bytes and key in MEASURED_KEYS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +19,7 @@ from .. import known_records, object_states
 from ..known_records import RESOURCE_IDS
 from ..object_states import PendingObject
 from ..object_writer import set_extras
-from ..record import LaidOutRecord, Record
+from ..record import RESOURCE_KEYS, LaidOutRecord, Record
 from ..sources import source_of, source_type_named
 from . import ckan_actions
 from .catalog_site import PACKAGE_TYPES, catalog_site
@@ -156,11 +156,13 @@ class PackageWriter:
         )
         site = self._sites[pending.package_type]
         ckan_actions.drop_taken_ids(laid.package, package.id)
-        owned = self._owned_keys
+        owned: tuple[Collection[str], Collection[str]] = (self._owned_keys, RESOURCE_KEYS)
         if before := self._before.get(pending.id):
             # What the source has never stated is the editor's.
             owned = stated_keys(package_dict(before, site))
-        merged = merge(existing, laid, site.keep_fields, owned=owned)
+        merged = merge(
+            existing, laid, site.keep_fields, owned=owned[0], owned_of_resources=owned[1]
+        )
         if self._membership.is_of_source(record):
             merged["owner_org"] = laid.package["owner_org"]
         if record.name is not None and "name" not in site.keep_fields:
