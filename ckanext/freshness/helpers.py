@@ -22,7 +22,7 @@ from . import settings
 from .aging import frequency
 from .aging.status import NO_WORKING_LINK, shown_status
 from .ckan_adapter import database, harvest
-from .ckan_adapter.core import NAMES, declared_fields, edits_some_organization
+from .ckan_adapter.core import NAMES, declared_fields, edits_some_organization, model
 from .ckan_adapter.database import TablesMissingError
 from .dates import EARLIEST, aware, parse_date, utc_now
 from .harvesting.sources import source_type_named
@@ -361,18 +361,19 @@ def freshness_harvest_error(
     return harvests.error(message, code)
 
 
-def freshness_next_harvest(source_id: str) -> datetime | None:
-    """Return when a source is harvested next, at the latest; None if somebody must start the job.
+def freshness_next_harvest(source_id: str) -> Markup | str | None:
+    """Return when a source is harvested next, in words; None if somebody must start the job.
 
-    ckanext-harvest keeps the date of a source that became manual, and dates none before its first run. If a
-    date passed without a job, nothing starts jobs.
+    ckanext-harvest keeps the date of a source that became manual. It dates no source before its first job by
+    schedule: such a source is due since its last edit. If no job starts soon after that, nothing starts jobs.
     """
-    row = harvest.source_row(source_id)
-    if row is None or row.frequency == "MANUAL" or not row.active:
+    row, package = harvest.source_row(source_id), model.Package.get(source_id)
+    if row is None or package is None or row.frequency == "MANUAL" or not row.active:
         return None
-    now = utc_now()
-    next_run = aware(row.next_run) or now
-    return max(now + harvest.CRON, next_run) if next_run > now - harvest.CRON else None
+    due, now = aware(row.next_run or package.metadata_modified), utc_now()
+    if due > now:
+        return freshness_time(due)
+    return tk._("within a few minutes") if due > now - harvest.CRON else None
 
 
 def freshness_state(

@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from bs4 import BeautifulSoup, Tag
 from ckan.tests import factories
 
@@ -25,6 +24,7 @@ from ckanext.freshness.tests.harvesting.harvested_site import (
     make_harvested_site,
 )
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.harvest.model import HarvestSource
 
 make_world = make_harvested_site
 
@@ -128,30 +128,52 @@ def test_pages_of_a_running_job_refresh_themselves(editor: Browser, idle: Harves
 
 
 @pytest.mark.parametrize(
-    ("frequency", "next_run", "words_for_it"),
+    ("frequency", "edited", "next_run", "words_for_it"),
     [
-        ("DAILY", None, "Next job in 20 minutes"),
-        ("DAILY", timedelta(minutes=-10), "Next job in 20 minutes"),
+        ("DAILY", -10, None, "Next job within a few minutes"),
+        ("DAILY", -90, -10, "Next job within a few minutes"),
         # Nothing starts jobs.
-        ("DAILY", timedelta(hours=-1), None),
-        ("DAILY", timedelta(hours=3, minutes=1), "Next job in 3 hours"),
-        ("MANUAL", timedelta(hours=3), None),
+        ("DAILY", -60, None, None),
+        ("DAILY", -10, -60, None),
+        ("DAILY", -90, 181, "Next job in 3 hours"),
+        ("MANUAL", -10, 181, None),
     ],
 )
 def test_the_next_job_is_that_of_the_schedule(
-    app: Any, idle: Harvest, frequency: str, next_run: timedelta | None, words_for_it: str | None
+    app: Any,
+    idle: Harvest,
+    frequency: str,
+    edited: int,
+    next_run: int | None,
+    words_for_it: str | None,
 ) -> None:
-    model.Session.execute(
-        sa.text("UPDATE harvest_source SET frequency = :frequency, next_run = :at WHERE id = :id"),
-        {
-            "frequency": frequency,
-            "at": utc(utc_now() + next_run) if next_run else None,
-            "id": idle.source["id"],
-        },
-    )
+    def after(minutes: int) -> datetime:
+        return utc(utc_now() + timedelta(minutes=minutes))
+
+    source = model.Session.get(HarvestSource, idle.source["id"])
+    source.frequency, source.next_run = frequency, None if next_run is None else after(next_run)
+    model.Package.get(idle.source["id"]).metadata_modified = after(edited)
     model.Session.commit()
     shown = words(Browser(app, factories.SysadminWithToken()).get(admin(idle)))
     assert words_for_it in shown if words_for_it else "Next job" not in shown
+
+
+def test_each_page_of_a_source_says_which_it_is(app: Any, world: HarvestedSite) -> None:
+    sysadmin, source = Browser(app, factories.SysadminWithToken()), world.ocean
+    job = world.jobs[1].id
+    shown = {
+        "Admin": admin(source),
+        "Edit": f"/harvest/edit/{source.source['name']}",
+        "Jobs": path(source, "job"),
+        "Job": path(source, f"job/{job}"),
+        "Preview": path(source, "preview"),
+        "Held deletions": path(source, "held"),
+        "Clear": path(source, "clear"),
+    }
+    for name, url in shown.items():
+        page = sysadmin.get(url)
+        assert texts(page, ".breadcrumb .active") == [name]
+        assert texts(page, ".breadcrumb li").count("Admin") == 1, url
 
 
 def test_sysadmins_read_which_plugins_hide_these_pages(
