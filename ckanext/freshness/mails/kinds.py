@@ -181,7 +181,8 @@ def _held_row(one: News, facts: MailFacts) -> Row:
     return Row(
         line(found["title"]),
         page,
-        facts=(labels.counted(forms, found["count"]), line(found["reason"], 500)),
+        # Not the reason of the brake, which is in English and names options.
+        facts=(labels.counted(forms, found["count"]),),
         actions=((tk._("See the deletions and decide"), page),),
     )
 
@@ -297,7 +298,8 @@ KINDS: Mapping[str, KindRule] = {
             "{count} sources wait for approval of deletions",
         ),
         N_(
-            "A harvest would delete unusually many datasets. Nothing is deleted before somebody approves:"
+            "A harvest would delete datasets, perhaps by a mistake of the source. Nothing is deleted before "
+            "somebody approves:"
         ),
         N_("If you do nothing, the datasets stay as they are."),
         is_repeated=True,

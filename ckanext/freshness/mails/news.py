@@ -176,7 +176,6 @@ def held_deletions(now: datetime) -> Iterator[News]:
             "title": source.title or source.name,
             "owner_org": source.owner_org,
             "count": len(decided.held),
-            "reason": hold.reason,
         }
         is_open = bool(decided.held) and hold.kept_at is None
         yield News(about, Receivers.EDITORS, details=details, is_open=is_open)

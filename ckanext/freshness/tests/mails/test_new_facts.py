@@ -80,7 +80,7 @@ def held(source: dict[str, Any]) -> None:
         source_id=source["id"],
         job_id="job",
         held_at=later().replace(tzinfo=None),
-        reason="The source lists no record.",
+        reason="2 of 9 records would be deleted, more than at once (max_deletions)",
         held=[
             {"guid": guid, "url": guid, "package_id": None, "reason": "gone", "released": None}
             for guid in ("a", "b")
@@ -107,6 +107,7 @@ def test_a_held_deletion_is_told_at_once_and_once(
         assert "Harbour" in words and "2 deletions wait for approval" in words
         assert f"/harvest/{source['name']}/held" in words
         assert "the datasets stay as they are" in words
+        assert "max_deletions" not in words
     digests.notify_at_once(later)
     assert notify(0) == MailReport(NotifyState.DONE)
     assert len(host.mails) == 2
