@@ -138,15 +138,16 @@ def _json_value(value: Any) -> str:
     return value.value if isinstance(value, Evidence) else str(utc_text(value))
 
 
-def choose_column(resource_id: str, answer: Sequence[str | None] | None) -> None:
-    """Store which column says up to when the data of a file reach; nothing is committed.
+def choose_column(resource_id: str, answer: Sequence[str | None] | None) -> bool:
+    """Store which column says up to when the data of a file reach, if the file is known; nothing is committed.
 
     What was learned of the dates of another column is forgotten.
 
     :param answer: see :func:`.decisions.meant`
+    :returns: whether the answer is stored
     """
     values = {"id": resource_id, "answer": None if answer is None else json.dumps(answer)}
-    model.Session.execute(sa.text(_CHOOSE), values)
+    return bool(model.Session.execute(sa.text(_CHOOSE), values).rowcount)
 
 
 _CHOOSE = """

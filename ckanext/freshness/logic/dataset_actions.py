@@ -562,7 +562,10 @@ def freshness_date_column(context: dict[str, Any], data_dict: dict[str, Any]) ->
         words = tk._("The last check found no such column of dates. It found: {columns}")
         names = ", ".join(sorted({one.name for one in columns})) or tk._("none")
         raise tk.ValidationError({"column": [words.format(columns=names)]})
-    choose_column(data_dict["resource_id"], answer)
+    if not choose_column(data_dict["resource_id"], answer):
+        # The resource was never assessed, so that there was no row for the answer.
+        _judge_anew(context, package_id)
+        choose_column(data_dict["resource_id"], answer)
     _judge_anew(context, package_id)
     shown: dict[str, Any] = tk.get_action("freshness_show")(same_user(context), {"id": package_id})
     return shown

@@ -8,6 +8,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
+import sqlalchemy as sa
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
@@ -104,6 +105,16 @@ def test_the_answer_counts_at_once_and_for_later_files(server: FileServer) -> No
     answer(link["id"], REPAIRED)
     changes = call_action("freshness_change_list", id="lamps")["changes"]
     assert not any("data_until" in (one["summary"] or {}) for one in changes)
+
+
+def test_a_dataset_that_was_never_judged_keeps_the_answer(server: FileServer) -> None:
+    (link,) = make(server)["resources"]
+    for table in ("resource", "dataset", "evidence", "transition"):
+        model.Session.execute(sa.text(f"DELETE FROM freshness_{table}"))
+    model.Session.commit()
+    answer(link["id"], REPORTED)
+    assert until()["period"] == "2026-03-28"
+    assert until()["questions"][0]["answer"] == REPORTED
 
 
 def test_it_outlives_another_link_and_a_resource_made_anew(server: FileServer) -> None:
