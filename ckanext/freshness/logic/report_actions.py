@@ -48,7 +48,7 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     :returns: without ``table`` a dictionary with
 
         * ``datasets`` (number of datasets)
-        * ``fresh_percent`` (number): of the datasets with known freshness
+        * ``fresh_percent`` (number or null): of datasets with known freshness
         * ``statuses``, ``undetermined`` (dictionaries): numbers of datasets by status and by reason
 
         With ``table``, a dictionary with
@@ -82,8 +82,7 @@ def _counts(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any
         context, visibility.organization_id(context, data_dict.get("organization"))
     )
     return {
-        "datasets": every.total,
-        "fresh_percent": round(every.fresh_percent, 1),
+        **{name: every.row()[name] for name in ("datasets", "fresh_percent")},
         "statuses": dict(every.statuses),
         "undetermined": dict(every.undetermined),
     }

@@ -59,7 +59,7 @@ class StatusCounts:
 
     def row(self) -> Row:
         """Return the numbers as values of a table's row."""
-        percent = round(self.fresh_percent, 1)
+        percent = round(self.fresh_percent, 1) if self.known else None
         return {"datasets": self.total, "fresh_percent": percent, **self.statuses}
 
 

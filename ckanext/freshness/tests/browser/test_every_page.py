@@ -340,6 +340,15 @@ def test_five_cards_stand_in_one_row(tab: Any, world: dict[str, Any]) -> None:
             assert list(Counter(places).values()) == rows, (width, part)
 
 
+def test_the_smallest_share_has_its_name_beside_the_chart(tab: Any) -> None:
+    tab.goto("/freshness")
+    tab.locator(".fr-ends > span").evaluate_all(
+        "all => all.forEach((one, place) => { one.style.flexGrow = place ? 1 : 200; })"
+    )
+    places = [one.bounding_box() for one in tab.locator(".fr-ends > span").all()]
+    assert len(places) > 2 and all(one["height"] >= 12 for one in places)
+
+
 def test_bars_and_keys_keep_their_colours_in_high_contrast(tab: Any) -> None:
     tab.emulate_media(forced_colors="active")
     tab.goto("/freshness")

@@ -187,6 +187,14 @@ RUNS: dict[str, tuple[dict[str, Any], str, str | None]] = {
 }
 
 
+def test_each_short_list_leads_to_the_whole_one(read: Read, world: World) -> None:
+    """On phones its fourth row and those behind it are hidden."""
+    for path in ("/freshness", "/freshness/organization/relief"):
+        lists = read(path, "sysadmin").select(".fr-list--short")
+        assert lists
+        assert all(one.find_next_sibling("a", class_="fr-more") for one in lists)
+
+
 @pytest.mark.parametrize("case", RUNS)
 def test_last_night(read: Read, world: World, case: str) -> None:
     values, word, colour = RUNS[case]

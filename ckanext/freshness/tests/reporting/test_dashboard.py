@@ -35,3 +35,10 @@ def test_nothing_is_drawn_outside(days: dict[int, StatusCounts]) -> None:
         for x, y in points(found):
             assert 0 <= x <= WIDTH
             assert 0 <= y <= HEIGHT
+
+
+def test_nothing_is_a_share_of_no_datasets() -> None:
+    shares = [
+        found.row()["fresh_percent"] for found in (counts(0, 0, 4), counts(0, 1), counts(2, 1))
+    ]
+    assert shares == [None, 0.0, 66.7]
