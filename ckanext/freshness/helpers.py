@@ -41,41 +41,6 @@ from .runs import requested
 from .status import frequencies
 from .status.our_fields import ours_among
 
-__all__ = [
-    "format_resource_items",
-    "freshness_absence",
-    "freshness_custom_fields",
-    "freshness_date",
-    "freshness_duration",
-    "freshness_facet",
-    "freshness_facts",
-    "freshness_frequencies",
-    "freshness_frequency_field",
-    "freshness_harvest_attention",
-    "freshness_harvest_error",
-    "freshness_harvest_hold",
-    "freshness_harvest_jobs",
-    "freshness_harvest_source",
-    "freshness_harvests",
-    "freshness_is_judged",
-    "freshness_label",
-    "freshness_link_repairs",
-    "freshness_next_harvest",
-    "freshness_next_link",
-    "freshness_number",
-    "freshness_organization_settings",
-    "freshness_percent",
-    "freshness_resource_link",
-    "freshness_sorting",
-    "freshness_state",
-    "freshness_status_badge",
-    "freshness_stylesheet",
-    "freshness_tabs",
-    "freshness_tasks",
-    "freshness_time",
-    "sorted_extras",
-]
-
 _STYLESHEET = Path(__file__).parent / "public/freshness/freshness.css"
 _ANY_DATASET = "any--dataset"
 """The dataset's name in badges that fit every dataset."""

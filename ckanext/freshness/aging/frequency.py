@@ -22,26 +22,6 @@ from .vocabularies import (
     Vocabulary,
 )
 
-__all__ = [
-    "ALWAYS_FRESH",
-    "AS_NEEDED",
-    "CHOICES",
-    "EVERY_N_DAYS",
-    "EVERY_N_YEARS",
-    "EXPLANATIONS",
-    "LIVE",
-    "MAX_DAYS",
-    "NEVER",
-    "VOCABULARIES",
-    "WORDS",
-    "Frequency",
-    "Reason",
-    "UnknownFrequency",
-    "Vocabulary",
-    "label",
-    "parse",
-]
-
 ALWAYS_FRESH = frozenset({LIVE, NEVER, AS_NEEDED})
 
 VOCABULARIES: tuple[Vocabulary, ...] = (HdxDays(), Lists(), Iso8601(), EnglishPhrases())

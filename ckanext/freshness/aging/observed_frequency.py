@@ -17,8 +17,9 @@ from itertools import pairwise
 from math import log
 from statistics import fmean, median
 
-from .frequency import CHOICES, MAX_DAYS, NEVER
+from .frequency import CHOICES
 from .status import Thresholds
+from .vocabularies import MAX_DAYS, NEVER
 
 LEAST_UPDATES = 3
 """Fewer updates tell nothing."""

@@ -21,8 +21,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..aging.evidence import Evidence
-from ..aging.frequency import AS_NEEDED, LIVE, NEVER
 from ..aging.status import Boundaries, Status, status_at
+from ..aging.vocabularies import AS_NEEDED, LIVE, NEVER
 from ..ckan_adapter.core import model
 from ..dates import utc
 from ..model import CheckRun, FreshnessTransition

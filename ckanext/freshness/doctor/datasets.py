@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from .. import settings
-from ..aging.frequency import Reason, UnknownFrequency, parse
+from ..aging.frequency import UnknownFrequency, parse
+from ..aging.vocabularies import Reason
 from ..checking.check_rows import REQUESTABLE_KEYS
 from ..ckan_adapter import harvest
 from ..ckan_adapter.packages import EXTRAS, packages_with_true_extras

@@ -15,6 +15,7 @@ from .. import settings
 from ..aging import frequency
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import status_at
+from ..aging.vocabularies import Reason
 from ..checking.data_changes import choose_column
 from ..checking.decisions import KnownContent
 from ..checking.observations import DateColumn, Silence, newest, period_text
@@ -349,10 +350,7 @@ def _problems(
     """Yield sentences about mistakes in the dataset, with advice."""
     reading = stated.reading
     # That none is given is no mistake; the page says it where it explains the status.
-    if (
-        isinstance(reading, frequency.UnknownFrequency)
-        and reading.reason is not frequency.Reason.NOT_GIVEN
-    ):
+    if isinstance(reading, frequency.UnknownFrequency) and reading.reason is not Reason.NOT_GIVEN:
         yield frequencies.explained(reading)
     reviewed = (dataset.extras.get(REVIEW_KEY) or "").strip()
     if reviewed and stated_date(reviewed) is None:

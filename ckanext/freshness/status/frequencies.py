@@ -18,18 +18,15 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..aging.frequency import (
-    AS_NEEDED,
     CHOICES,
     EXPLANATIONS,
-    MAX_DAYS,
     VOCABULARIES,
     Frequency,
-    Reason,
     UnknownFrequency,
     label,
     parse,
 )
-from ..aging.vocabularies import HdxDays, Vocabulary
+from ..aging.vocabularies import AS_NEEDED, MAX_DAYS, HdxDays, Reason, Vocabulary
 from ..ckan_adapter.core import NAMES, declared_fields, model, same_user
 from ..ckan_adapter.packages import lock_packages, package_extras
 from ..interfaces import IFreshnessVocabularies

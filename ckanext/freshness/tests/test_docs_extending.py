@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.aging.frequency import AS_NEEDED, VOCABULARIES, Frequency, Reason, parse
-from ckanext.freshness.aging.vocabularies import read_file
+from ckanext.freshness.aging.frequency import VOCABULARIES, Frequency, parse
+from ckanext.freshness.aging.vocabularies import AS_NEEDED, Reason, read_file
 from ckanext.freshness.checking.content import ContentLimits, Unreadable
 
 PAGE = Path(__file__).parents[3] / "docs" / "extending.rst"

@@ -10,17 +10,14 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.aging.frequency import (
     ALWAYS_FRESH,
-    AS_NEEDED,
-    MAX_DAYS,
     VOCABULARIES,
     WORDS,
     Frequency,
-    Reason,
     UnknownFrequency,
-    Vocabulary,
     label,
     parse,
 )
+from ckanext.freshness.aging.vocabularies import AS_NEEDED, MAX_DAYS, Reason, Vocabulary
 
 EU = "http://publications.europa.eu/resource/authority/frequency/"
 CLD = "http://purl.org/cld/freq/"

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.aging.frequency import AS_NEEDED, CHOICES, LIVE, NEVER
+from ckanext.freshness.aging.frequency import CHOICES
 from ckanext.freshness.aging.observed_frequency import (
     ObservedFrequency,
     Update,
     fitting,
     observed,
 )
+from ckanext.freshness.aging.vocabularies import AS_NEEDED, LIVE, NEVER
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
 DAY = timedelta(days=1)

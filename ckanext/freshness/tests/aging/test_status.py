@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.aging.frequency import AS_NEEDED, LIVE, MAX_DAYS, NEVER
 from ckanext.freshness.aging.status import (
     Assessment,
     Status,
@@ -17,6 +16,7 @@ from ckanext.freshness.aging.status import (
     next_boundary,
     status_at,
 )
+from ckanext.freshness.aging.vocabularies import AS_NEEDED, LIVE, MAX_DAYS, NEVER
 from ckanext.freshness.dates import EARLIEST
 
 HDX = Thresholds()

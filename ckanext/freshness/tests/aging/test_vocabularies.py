@@ -11,17 +11,13 @@ from unicodedata import combining, normalize
 import pytest
 import yaml
 
-from ckanext.freshness.aging.frequency import (
+from ckanext.freshness.aging.frequency import VOCABULARIES, Frequency, parse
+from ckanext.freshness.aging.vocabularies import (
     AS_NEEDED,
+    FILE,
     LIVE,
     NEVER,
-    VOCABULARIES,
-    Frequency,
     Reason,
-    parse,
-)
-from ckanext.freshness.aging.vocabularies import (
-    FILE,
     TermList,
     UnreadableVocabularies,
     read_file,
