@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from itertools import islice
+from operator import itemgetter
 from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol
 
 from python_calamine import CalamineError, CalamineWorkbook
@@ -422,19 +423,18 @@ def _of_csv(file: BinaryIO, today: date) -> Iterator[_Table]:
     if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
     file.seek(0)
-    lines = sum(
-        chunk.count(b"\n") + chunk.count(b"\r") for chunk in iter(partial(file.read, _CHUNK), b"")
-    )
-    file.seek(0)
     # Illegal bytes matter only in the header: those of other encodings are no delimiters.
     with io.TextIOWrapper(file, encoding, "surrogateescape") as text:
         sample = text.read(_SAMPLE)
         delimiter, header = _header(sample, is_whole=len(sample) < _SAMPLE)
+        file.seek(0)
+        chunks = iter(partial(file.read, _CHUNK), b"")
+        lines = sum(chunk.count(b"\n") + chunk.count(b"\r") for chunk in chunks)
         text.seek(0)
         rows = filter(None, csv.reader(text, delimiter=delimiter, strict=True))
         next(rows)
         # Cells beyond the table's width take room.
-        cut = (row[: len(header)] for row in rows)
+        cut = map(itemgetter(slice(len(header))), rows)
         yield _table(None, header, cut, lines + 1, today)
 
 

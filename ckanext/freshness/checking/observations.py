@@ -8,10 +8,9 @@ Pure and streaming: each cell is read once, and of a column that is certainly no
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from enum import Enum
 from itertools import islice
@@ -140,7 +139,7 @@ class TableReader:
             found.append((" ".join(names[place] for place in parts), itemgetter(*parts)))
         is_of_works = lists_works(names)
         self._columns = {
-            cell: _Column(name, today)
+            cell: _Column(name, today, self._most_unread)
             for name, cell in found
             if len(name) <= _LONGEST_NAME
             and role_of(name) is not Role.OTHER
@@ -150,22 +149,26 @@ class TableReader:
     def add(self, rows: Iterable[Sequence[Any]]) -> int:
         """Take rows of delimited text, of a sheet or of JSON, and return their number."""
         rows = iter(rows)
-        while chunk := list(islice(rows, _CELLS // (self._width or 1) or 1)):
+        # Most columns have no dates, which their first values show.
+        some = min(int(self._most_unread) + 1, _CELLS // (self._width or 1) or 1)
+        while self._columns and (chunk := list(islice(rows, some))):
             self._rows += len(chunk)
             self._add(chunk)
+            some = _CELLS // (self._width or 1) or 1
+        self._rows += sum(1 for _ in rows)
         return self._rows
 
     def _add(self, rows: Sequence[Sequence[Any]]) -> None:
         width = self._width
-        if any(len(row) != width for row in rows):
+        if set(map(len, rows)) != {width}:
             rows = [[*row[:width], *[""] * (width - len(row))] for row in rows]
         for cell, column in list(self._columns.items()):
             try:
-                column.add(Counter(map(cell, rows)))
+                may_have_dates = column.add(Counter(map(cell, rows)))
             except TypeError:
                 # JSON has lists and objects in place of values.
-                column.unread = math.inf
-            if column.unread > self._most_unread:
+                may_have_dates = False
+            if not may_have_dates:
                 del self._columns[cell]
 
     def columns(self) -> Iterator[DateColumn]:
@@ -199,19 +202,29 @@ _MOST_READ = 20_000
 
 
 class _Column:
-    """The values of a column, counted by the forms that read them."""
+    """The values of a column, counted by the forms that read them.
 
-    def __init__(self, name: str, today: date) -> None:
+    :param most_unread: how many values may be no dates
+    """
+
+    def __init__(self, name: str, today: date, most_unread: float) -> None:
         self.name = name
-        self.unread = 0.0
-        self._filled = 0
+        self._most_unread = most_unread
+        self._unread = self._filled = 0
         self._today = today
         self._has_digits = names_period(name)
         self._read: dict[str, list[Reading]] = {}
         """How values without their time are read: many are alike."""
         self._days: dict[Form, Counter[date]] = defaultdict(Counter)
 
-    def add(self, values: Counter[Any]) -> None:
+    def add(self, values: Counter[Any]) -> bool:
+        """Take values with their numbers, and return whether the column may have dates."""
+        del values[""]
+        if at_once := _days_at_once(values):
+            form, days = at_once
+            self._filled += values.total()
+            self._days[form].update(days)
+            return True
         for value, count in values.items():
             text = _text_of(value)
             if len(text) <= _LONGEST_BLANK and text.lower() in _BLANK:
@@ -227,7 +240,12 @@ class _Column:
                 )
             for form, start in readings:
                 self._days[form][start] += count
-            self.unread += 0 if readings else count
+            if not readings:
+                self._unread += count
+                # Most columns have no dates, and are not read to their end.
+                if self._unread > self._most_unread:
+                    return False
+        return True
 
     def found(self, rows: int) -> DateColumn | None:
         """Return the column if it has dates; it needs some values, and dates in half of its rows."""
@@ -306,6 +324,8 @@ _WITH_DIGITS = _YEAR_FIRST + _forms(
 _YEAR_LAST = _forms(
     (Form.DAY_FIRST, rf"{_DAY}([-/.]){_MONTH}\2{_ANY_YEAR}"),
     (Form.MONTH_FIRST, rf"{_MONTH}([-/]){_DAY}\2{_ANY_YEAR}"),
+)
+_WITH_LETTERS = _forms(
     (Form.IN_WORDS, rf"{_WEEKDAY}{_DAY}\.?[-/ ]?{_WORD},?[-/ ]?{_ANY_YEAR}"),
     (Form.IN_WORDS, rf"{_WEEKDAY}{_WORD}[- ]{_DAY}(?:-|,? ){_YEAR}"),
     (Form.MONTH, rf"{_WORD},?[-/ ]?{_YEAR}"),
@@ -313,6 +333,31 @@ _YEAR_LAST = _forms(
 )
 
 Reading = tuple[Form, date]
+_TIME = r"(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?)?"
+_AT_ONCE: tuple[tuple[Form, re.Pattern[str], Callable[[str], str]], ...] = (
+    (Form.ISO, re.compile(rf"(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}{_TIME}\n)+"), str),
+    (
+        Form.DAY_FIRST,
+        re.compile(rf"(?:[0-9]{{2}}\.[0-9]{{2}}\.[0-9]{{4}}{_TIME}\n)+"),
+        lambda day: f"{day[6:]}-{day[3:5]}-{day[:2]}",
+    ),
+)
+"""The usual forms of days, of all values on lines, and how such a day is written in ISO 8601."""
+
+
+def _days_at_once(values: Counter[Any]) -> tuple[Form, dict[date, int]] | None:
+    """Return the form and the numbers of days if all values have one usual form, in a tenth of the time."""
+    try:
+        lines = "\n".join(values) + "\n"
+        for form, pattern, in_iso in _AT_ONCE:
+            if pattern.fullmatch(lines) and lines.count("\n") == len(values):
+                if len(lines) > 11 * len(values):
+                    values = Counter(map(itemgetter(slice(10)), values.elements()))
+                return form, {date.fromisoformat(in_iso(day)): n for day, n in values.items()}
+    except (TypeError, ValueError):
+        # A value is no text, or there is no such day.
+        pass
+    return None
 
 
 def _without_clock(text: str) -> str:
@@ -331,14 +376,20 @@ def _readings(text: str, this_year: int, *, digits: bool) -> list[Reading]:
     :param digits: whether bare digits may be a date
     """
     if not text[:4].isdecimal():
-        forms = _YEAR_LAST if _SHORTEST <= len(text) <= _LONGEST else []
+        if not _SHORTEST <= len(text) <= _LONGEST:
+            return []
+        forms = _YEAR_LAST if text.lower() == text.upper() else _WITH_LETTERS
     elif digits and _FIRST_YEAR <= int(text[:4]) <= this_year + _YEARS_PLANNED:
         forms = _WITH_DIGITS
     else:
         forms = _YEAR_FIRST
-    matches = [(form, pattern.fullmatch(text)) for form, pattern in forms]
-    days = [(form, _first_day(match.groupdict(), this_year)) for form, match in matches if match]
-    return [(form, day) for form, day in days if day is not None]
+    readings = []
+    for form, pattern in forms:
+        match = pattern.fullmatch(text)
+        day = None if match is None else _first_day(match.groupdict(), this_year)
+        if day is not None:
+            readings.append((form, day))
+    return readings
 
 
 def _first_day(parts: Mapping[str, str], this_year: int) -> date | None:

@@ -149,12 +149,14 @@ def is_dated(first: bytes) -> bool:
     """Decide by its first bytes whether a file is a text that says when it was made."""
     if first.startswith((*_DUMPS, _CALENDAR)):
         return True
-    head = first[: _length_of_head(first)]
+    head = first[:WINDOW]
     if b"20" not in head and _SECONDS.search(head) is None:
         # Without a year there is no stamp. Looking for a year is faster than looking for the signs.
         return False
     small = b"\n" + head.lower()
-    return any(sign in small for sign in _SIGNS) and any(map(_is_making, _MARK.finditer(head)))
+    if not any(sign in small for sign in _SIGNS):
+        return False
+    return any(map(_is_making, _MARK.finditer(head[: _length_of_head(first)])))
 
 
 def undated_hash(file: _Readable) -> str:

@@ -308,6 +308,24 @@ def test_neither_order_nor_older_rows_matter(days: list[date], form: str, random
     assert reached([*days, later]) == f"{later} day"
 
 
+MOMENTS = st.builds(
+    "{}{}".format,
+    st.sampled_from(
+        ("2026-08-31", "2026-02-30", "31.08.2026", "30.02.2026", "2026-12-24", "NA", "")
+    ),
+    st.sampled_from(("", "", " 10:00", "T10:00:59Z", "T10:00:59.123", " 9 o'clock", "\n")),
+)
+
+
+@given(st.lists(MOMENTS, min_size=1, max_size=4), st.integers(1, 60))
+def test_values_that_are_read_at_once_mean_the_same(values: list[str], times: int) -> None:
+    def columns(form: str) -> Sequence[DateColumn]:
+        return found(table("date", *(f'"{form.format(value)}"' for value in values * times)))
+
+    # A blank keeps them from being read at once.
+    assert columns("{}") == columns(" {}")
+
+
 @given(st.lists(st.dates(date(1990, 1, 1), date(2200, 1, 1)), min_size=3, max_size=40))
 def test_no_answer_lies_in_the_future(days: list[date]) -> None:
     for form in (*WRITTEN, "%Y", "%Y-%m", "%m/%d/%Y"):
