@@ -12,11 +12,9 @@ In a test:
 from __future__ import annotations
 
 import itertools
-from urllib.parse import parse_qs
 
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
 from ckanext.freshness.tests.servers.fdp_model import FdpModel, Record, State
-from ckanext.freshness.tests.servers.fdp_paging import CONTAINERS
 from ckanext.freshness.tests.servers.fdp_render import Layout, Renderer
 from ckanext.freshness.tests.servers.negotiation import (
     JSON_LD,
@@ -90,22 +88,12 @@ class FdpServer(FdpModel, LoopbackServer):
         if refusal := self._refusal(record):
             return refusal
         noise = self._next_noise()
-        number = self._number(record, request)
-        if number < 1:
-            return Answer(400)
-        document = self.renderer.document(record, noise, number)
-        links = self.renderer.link_header(record, noise, number)
+        document = self.renderer.document(record, noise)
+        links = self.renderer.link_header(record, noise)
         if record.named_graph:
             body = in_named_graph(document, self.iri_of(record))
             return Answer(200, body, {"Content-Type": JSON_LD, "Link": links})
         return self._negotiated(document, links, request, plain=record.broken)
-
-    def _number(self, record: Record, request: Request) -> int:
-        """The number of the asked page of a record's own document; 0 for what is no number."""
-        if self.layout.paging is None or record.kind not in CONTAINERS:
-            return 1
-        text = parse_qs(request.query).get("page", ["1"])[0]
-        return int(text) if text.isdigit() else 0
 
     def _refusal(self, record: Record) -> Answer | None:
         if record.state is State.PUBLISHED:

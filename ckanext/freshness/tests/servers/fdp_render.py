@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from urllib.parse import unquote
 
 from ckanext.freshness.tests.servers import turtle
 from ckanext.freshness.tests.servers.fdp_model import BREAKAGE, FdpModel, Kind, Record, State
-from ckanext.freshness.tests.servers.fdp_paging import CONTAINERS, Page, Paging
 
 FDP_O = "https://w3id.org/fdp/fdp-o#"
 #: Where the ontology was before; older servers still say so.
@@ -32,7 +29,6 @@ _METRICS = (
     ("445c0a70d1e214e545b261559e2842f4", "https://www.ietf.org/rfc/rfc3986.txt"),
     ("5d27e854a9e78eb3f663331cd47cdc13", "https://www.wikidata.org/wiki/Q8777"),
 )
-_NON_ASCII = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,11 +100,6 @@ class Layout:
         root_type: its class, `FAIRDataPoint` or `FairDataPoint`, or an IRI.
         catalog_relation: IRI of the root's link to its catalogs, if not the ontology's.
         root_slash: the root calls itself `<B/>`.
-        iris_decoded: non-ASCII characters stand in IRIs as they are, not percent-encoded.
-        paging: the own documents of root and catalogs have pages, and how they say so.
-        page_size: how many children such a page has.
-        newest_first: pages list what was edited last before the others, as ckanext-dcat does.
-        total_off: by how much the total is wrong that such a page states.
     """
 
     containers: bool = True
@@ -119,11 +110,6 @@ class Layout:
     root_type: str = "FAIRDataPoint"
     catalog_relation: str | None = None
     root_slash: bool = False
-    iris_decoded: bool = False
-    paging: Paging | None = None
-    page_size: int = 2
-    newest_first: bool = False
-    total_off: int = 0
 
 
 class Renderer:
@@ -141,37 +127,17 @@ class Renderer:
     def iri(self, record: Record) -> str:
         """The subject of a record."""
         slash = "/" if record.kind is Kind.ROOT and self.layout.root_slash else ""
-        path = record.path
-        if self.layout.iris_decoded and "%" in path:
-            path = _NON_ASCII.sub(lambda found: unquote(found[0]), path)
-        return f"{self.base}{path}{slash}"
+        return f"{self.base}{record.path}{slash}"
 
-    def document(self, record: Record, noise: int = 0, number: int = 1) -> str:
-        """A record's own document: its triples, its containers, its profile.
-
-        `number` is that of a page, if its document has pages.
-        """
+    def document(self, record: Record, noise: int = 0) -> str:
+        """A record's own document: its triples, its containers, its profile."""
         level = _LEVELS[record.kind]
         profile = f"{self.base}/profile/{level.profile}"
-        page = self.own_page(record, number)
-        blocks = self._blocks(record, noise, profile, page)
+        blocks = self._blocks(record, noise, profile)
         if self.layout.containers:
-            blocks += [self._container(record, kind, page) for kind in self._child_kinds(record)]
-        if page is not None and self.layout.paging is not None:
-            blocks.append(page.block(self.layout.paging, self.iri(record)))
+            blocks += [self._container(record, kind) for kind in self._child_kinds(record)]
         blocks.append(f'\n<{profile}> {_RDFS_LABEL}\n    "{level.profile_label}" .\n')
         return _joined(blocks, noise, [record])
-
-    def own_page(self, record: Record, number: int) -> Page | None:
-        """The page of a record's own document; None if it has no pages."""
-        if self.layout.paging is None or record.kind not in CONTAINERS:
-            return None
-        listed = [child for kind in _LEVELS[record.kind].children for child in record.listing(kind)]
-        if self.layout.newest_first:
-            listed.sort(key=lambda child: "" if isinstance(child, str) else child.touched)
-            listed.reverse()
-        url = f"{self.base}{record.path}"
-        return Page.of(url, number, self.layout.page_size, listed, self.layout.total_off)
 
     def single_catalogue(self) -> Iterator[str]:
         """All published datasets with their distributions as one dcat:Catalog, without noise.
@@ -191,10 +157,8 @@ class Renderer:
                 yield ";\n  ".join(lines) + " .\n"
                 yield "".join(record.blocks.values())
 
-    def link_header(self, record: Record, noise: int = 0, number: int = 1) -> str:
+    def link_header(self, record: Record, noise: int = 0) -> str:
         """The Link header of a record's document, as the reference implementation sends it."""
-        page, paging = self.own_page(record, number), self.layout.paging
-        links = page.link_header(paging) if page is not None and paging is not None else ""
         publisher = record.fields.get("publisher", "")
         blank = f"_:e{zlib.crc32(record.path.encode(), noise):032x}"
         author = publisher[1:-1] if publisher.startswith("<") else blank
@@ -206,15 +170,12 @@ class Renderer:
                 f'<{self.base}{record.path}>; rel="cite-as"',
                 *types,
                 f'{license}; rel="license"',
-                *([links] if links else []),
             ]
         )
 
     # Parts
 
-    def _blocks(
-        self, record: Record, noise: int, profile: str | None = None, page: Page | None = None
-    ) -> list[str]:
+    def _blocks(self, record: Record, noise: int, profile: str | None = None) -> list[str]:
         """A record's triples: its own block, then those of the nodes that it names."""
         subject = self.iri(record)
         lines = [*self._own_lines(record)]
@@ -224,7 +185,7 @@ class Renderer:
         if record.kind is Kind.CATALOG:
             lines.append(f'dcterms:issued "{record.issued}"^^xsd:dateTime')
             lines.append(f'dcterms:modified "{record.issued}"^^xsd:dateTime')
-        lines += self._member_lines(record, page)
+        lines += self._member_lines(record)
         touched = f"2030-01-01T00:00:00.{noise:06d}000Z" if noise else record.touched
         ontology = self.layout.ontology
         lines.append(f'<{ontology}metadataModified> "{touched}"^^xsd:dateTime')
@@ -275,15 +236,15 @@ class Renderer:
         for iri, about in _metrics(subject, noise):
             yield f"\n<{iri}> {_SIO_REFERS}\n    <{about}>;\n  {_SIO_METRIC} <{about}> .\n"
 
-    def _member_lines(self, record: Record, page: Page | None = None) -> Iterator[str]:
+    def _member_lines(self, record: Record) -> Iterator[str]:
         layout = self.layout
         wanted = layout.metadata_catalog if record.kind is Kind.ROOT else layout.member_links
         for kind in _LEVELS[record.kind].children if wanted else ():
-            if listed := self._listed(record, kind, page):
+            if listed := self._listed(record, kind):
                 yield f"{self._relation(record.kind, kind)} {listed}"
 
-    def _container(self, record: Record, kind: Kind, page: Page | None) -> str:
-        listed = self._listed(record, kind, page)
+    def _container(self, record: Record, kind: Kind) -> str:
+        listed = self._listed(record, kind)
         contains = f";\n  ldp:contains {listed}" if listed else ""
         return (
             f"\n<{self.base}/{kind.value}/> a ldp:DirectContainer;\n"
@@ -298,11 +259,10 @@ class Renderer:
             if not is_rare or record.listing(kind):
                 yield kind
 
-    def _listed(self, record: Record, kind: Kind, page: Page | None) -> str:
+    def _listed(self, record: Record, kind: Kind) -> str:
         return turtle.SEPARATOR.join(
             turtle.iri(child) if isinstance(child, str) else f"<{self.iri(child)}>"
             for child in record.listing(kind)
-            if page is None or child in page.children
         )
 
     def _relation(self, parent: Kind, child: Kind) -> str:

@@ -12,8 +12,6 @@ from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record, State
 from ckanext.freshness.tests.servers.fdp_render import Layout
 
-_PAST_THE_END = 99
-
 
 class Catalogue:
     """A source of some catalogs and datasets, on a server that earlier catalogues may have had.
@@ -189,10 +187,6 @@ class Catalogue:
     def publish_container(self, catalog: int, _: int) -> None:
         self.server.publish(self._container(catalog))
 
-    def resize(self, size: int, _: int) -> None:
-        """Let pages have another size."""
-        self.server.layout.page_size = size % 4 + 1
-
     def insert_biobank(self, catalog: int, count: int) -> None:
         """Put a biobank between a catalog and some of its datasets."""
         record = self._catalog(catalog)
@@ -228,14 +222,8 @@ class Catalogue:
     # What goes wrong
 
     def containers(self) -> list[str]:
-        """The targets of all pages of the containers."""
-        found = []
-        for record in (self.server.root, *self._containers()):
-            page, path = self.server.renderer.own_page(record, 1), record.path or "/"
-            found.append(path)
-            if page is not None:
-                found += [f"{path}?page={number}" for number in range(2, page.last + 1)]
-        return found
+        """The targets of all containers."""
+        return [record.path or "/" for record in (self.server.root, *self._containers())]
 
     def key(self, target: str) -> FaultKey:
         """What a fault of exactly this target is set for."""
@@ -246,7 +234,7 @@ class Catalogue:
         return matches
 
     def break_container(self, name: str, place: int) -> None:
-        """Let a fault strike the answers of a page of a container."""
+        """Let a fault strike the answers of a container."""
         places = self.containers()
         target = places[place % len(places)]
         self.server.faults[self.key(target)] = FAULTS[name](self, target)
@@ -266,7 +254,6 @@ class Catalogue:
         """End all faults of the server, except those of datasets that no list has."""
         self.server.faults.clear()
         self.server.faults.update(self._lasting.values())
-        self.server.layout.total_off = 0
 
 
 Change = Callable[[Catalogue, int, int], None]
@@ -276,7 +263,7 @@ CHANGES: Mapping[str, Change] = {
     for name in (
         *("publish", "draft", "edit", "delete", "unlist", "bring back", "withdraw", "vanish"),
         *("list also", "move", "rename", "respell", "add catalog", "drop catalog"),
-        *("restore catalog", "refuse catalog", "publish container", "resize", "insert biobank"),
+        *("restore catalog", "refuse catalog", "publish container", "insert biobank"),
         *("name graph", "list junk", "hide", "mislead"),
     )
 }
@@ -291,19 +278,6 @@ def _bare(catalogue: Catalogue, target: str) -> Fault:
         kind = "http://www.w3.org/ns/dcat#Catalog"
     title = '<http://purl.org/dc/terms/title> "Bare"'
     return faults.Body(f"<{server.iri_of(record)}> a <{kind}>; {title} .".encode())
-
-
-def _miscount(catalogue: Catalogue) -> Fault:
-    catalogue.server.layout.total_off = 1
-    return faults.Delay(seconds=0)
-
-
-def _other_page(catalogue: Catalogue, target: str, number: int) -> Fault:
-    """The answer to another page of a container; the healthy one if that is the same document."""
-    path, _mark, query = target.partition("?")
-    has_pages = catalogue.server.layout.paging is not None
-    is_itself = not has_pages or int(query.removeprefix("page=") or 1) == number
-    return faults.Delay(seconds=0) if is_itself else faults.Another(target=f"{path}?page={number}")
 
 
 FAULTS: Mapping[str, Callable[[Catalogue, str], Fault]] = {
@@ -325,7 +299,4 @@ FAULTS: Mapping[str, Callable[[Catalogue, str], Fault]] = {
         target=(catalogue._dataset(0) or catalogue.server.root).path
     ),
     "bare": _bare,
-    "wrong total": lambda catalogue, _: _miscount(catalogue),
-    "first page again": lambda catalogue, target: _other_page(catalogue, target, 1),
-    "past the end": lambda catalogue, target: _other_page(catalogue, target, _PAST_THE_END),
 }

@@ -10,7 +10,6 @@ from ckanext.freshness.tests.servers.base import Answered
 from ckanext.freshness.tests.servers.faults import Redirect, Reset, Truncate
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record, State
-from ckanext.freshness.tests.servers.fdp_paging import Paging
 
 _BELOW = (Kind.CATALOG, Kind.BIOBANK)
 
@@ -27,13 +26,11 @@ class Container:
     record: Record
     catalog: str
     """The identity of the nearest catalog above it, or its own."""
-    targets: frozenset[str]
-    """The request targets of all its pages."""
+    target: str
+    """The target of its requests."""
     members: frozenset[str]
     """The identities of the datasets that it lists."""
     is_readable: bool
-    has_open_end: bool
-    """Its last page is full, and says nothing of being the last one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,12 +39,10 @@ class Moment:
 
     :ivar containers: all containers that its source leads to, by identity
     :ivar readable: the identities of all datasets that answer 200
-    :ivar is_honest: the totals that it states are right
     """
 
     containers: Mapping[str, Container]
     readable: frozenset[str]
-    is_honest: bool
 
     @classmethod
     def of(cls, server: FdpServer, source_url: str) -> Moment:
@@ -72,9 +67,7 @@ class Moment:
         readable = {
             identity(one.path, server) for one in server.datasets if one.state is State.PUBLISHED
         }
-        states_total = server.layout.paging in (Paging.NEXT_PAGE, Paging.VIEW)
-        is_honest = not (states_total and server.layout.total_off)
-        return cls(containers, frozenset(readable), is_honest)
+        return cls(containers, frozenset(readable))
 
     def listing(self, dataset: str) -> list[Container]:
         """Return the readable containers that list a dataset."""
@@ -88,23 +81,15 @@ class Moment:
 
 
 def _container(server: FdpServer, record: Record, catalog: str) -> Container:
-    page = server.renderer.own_page(record, 1)
-    is_bare = server.layout.paging is Paging.BARE_LINK
-    last = page and server.renderer.own_page(record, page.last)
-    pages = range(2, page.last + 1) if page is not None else ()
-    path = record.path or "/"
     return Container(
         record,
         catalog,
-        frozenset([path, *(f"{path}?page={number}" for number in pages)]),
+        record.path or "/",
         frozenset(
             identity(child if isinstance(child, str) else child.path, server)
             for child in record.listing(Kind.DATASET)
         ),
         record.state is State.PUBLISHED,
-        bool(
-            page and last and is_bare and len(last.children) == len(page.children) and page.last > 1
-        ),
     )
 
 
@@ -132,7 +117,7 @@ class Evidence:
             if isinstance(one.fault, Reset | Truncate) and (record := self.server.find(target)):
                 status = record.state.status  # of the healthy answer, whose body was cut off
             if status == 200 and (one.fault is None or one.fault.is_honest):
-                self._well.add(target.removesuffix("?page=1"))
+                self._well.add(target)
             elif status == 200:
                 continue
             self._statuses[identity(target, self.server)] = status
@@ -153,23 +138,22 @@ class Evidence:
     def listed_nowhere(self, dataset: str, known: Collection[str]) -> bool:
         """Return whether no container listed a dataset at some moment, and this job had read all of them whole.
 
-        Containers and pages do not count that came later than the job began. A list of which nothing can be
+        Containers do not count that came later than the job began. A list of which nothing can be
         read, and nothing is current, proves nothing.
 
         :param known: the identities of all current records.
         """
         return any(
-            moment.is_honest
-            and not any(dataset in one.members for one in moment.containers.values())
+            not any(dataset in one.members for one in moment.containers.values())
             and all(self._was_read(own, moment, known) for own in moment.containers)
             for moment in self.moments
         )
 
     def _was_read(self, own: str, moment: Moment, known: Collection[str]) -> bool:
-        container, first = moment.containers[own], self.moments[0].containers.get(own)
-        if first is None:
+        container = moment.containers[own]
+        if own not in self.moments[0].containers:
             return True
-        return container.targets & first.targets <= self._well and (
+        return container.target in self._well and (
             not container.members
             or any(
                 self.status(member) in (200, 401, 403) or member in known
@@ -180,7 +164,7 @@ class Evidence:
     def is_listed(self, dataset: str) -> bool:
         """Return whether a container that could be read lists a dataset, at every moment of the job."""
         return all(
-            any(one.targets <= self._well for one in moment.listing(dataset))
+            any(one.target in self._well for one in moment.listing(dataset))
             for moment in self.moments
         )
 

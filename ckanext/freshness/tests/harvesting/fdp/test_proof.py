@@ -27,7 +27,6 @@ from ckanext.freshness.tests.harvesting.proof_machine import ProofMachine, run
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind
-from ckanext.freshness.tests.servers.fdp_paging import Paging
 from ckanext.freshness.tests.servers.fdp_render import Layout
 
 NUMBERS = st.integers(0, 11)
@@ -70,28 +69,15 @@ class Machine(ProofMachine):
         self.moments: list[Moment] = []
 
     @initialize(
-        paging=st.sampled_from([None, *Paging]),
         containers=st.booleans(),
-        newest_first=st.booleans(),
         is_root=st.sampled_from([True, True, False]),
-        size=st.integers(1, 4),
         datasets=st.sampled_from(
             [[2], [6], [12], [1, 2], [3, 3], [6, 6], [5, 0], [2, 3, 1], [4, 4, 4]]
         ),
     )
-    def begin(
-        self,
-        paging: Paging | None,
-        containers: bool,
-        newest_first: bool,
-        is_root: bool,
-        size: int,
-        datasets: list[int],
-    ) -> None:
+    def begin(self, containers: bool, is_root: bool, datasets: list[int]) -> None:
         """Harvest a new catalogue with so many datasets in each catalog."""
-        layout = Layout(
-            containers=containers, paging=paging, page_size=size, newest_first=newest_first
-        )
+        layout = Layout(containers=containers)
         self.catalogue = Catalogue(self.server, layout, catalogs=len(datasets), is_root=is_root)
         for catalog, count in enumerate(datasets):
             for _ in range(count):
@@ -150,7 +136,7 @@ class Machine(ProofMachine):
         ),
     )
     def change_meanwhile(self, place: int, changes: list[tuple[str, int, int]]) -> None:
-        """Change the catalogue right after a page of a container was read."""
+        """Change the catalogue right after a container was read."""
 
         def act() -> None:
             self._change(changes)
@@ -203,12 +189,7 @@ class Machine(ProofMachine):
         for own, one in known.items():
             if not end.is_visible(own) and one.guid not in self.site.held:
                 may_stay = self._may_stay(own, one, evidence, known)
-                assert may_stay or self._seems_cut(job), f"{one.url} is kept though it is gone"
-
-    def _seems_cut(self, job: Job) -> bool:
-        """Return whether a list that has only one page now looks as if the link to the next one were lost."""
-        is_bare = self.server.layout.paging is Paging.BARE_LINK
-        return is_bare and any("names no further pages" in error for error in job.errors)
+                assert may_stay, f"{one.url} is kept though it is gone"
 
     def _catalogs_of(
         self, own: str, part_of: object, end: Moment, known: dict[str, KnownRecord]
@@ -230,8 +211,6 @@ class Machine(ProofMachine):
         end = evidence.moments[-1]
         catalog = self.identity(one.catalog_url)
         for container in end.containers.values():
-            if container.has_open_end:
-                return True
             if container.catalog == catalog and not container.is_readable:
                 return True
         status = evidence.status(own)
