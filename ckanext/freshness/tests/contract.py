@@ -11,7 +11,7 @@ CONTRACT = {
         "harvesting/fdp/test_proof.py",
         "harvesting/fdp/test_faults.py",
         "harvesting/test_whole_lists.py",
-        "harvesting/fdp/test_containers.py",
+        "harvesting/fdp/test_crawl.py",
     ),
     "The brake holds deletions, a preview shows them, and an editor releases exactly these": (
         "harvesting/test_release.py",

@@ -28,13 +28,12 @@ PURE = (
 LONG_PURE = (
     *("harvesting/ckan/test_crawl.py", "harvesting/dcat/test_crawl.py"),
     *("harvesting/dcat/test_lists.py", "harvesting/test_whole_lists.py"),
-    *("harvesting/fdp/test_containers.py", "harvesting/fdp/test_crawl.py"),
-    *("harvesting/fdp/test_crawl_listings.py", "harvesting/fdp/test_crawl_servers.py"),
-    *("harvesting/fdp/test_distributions.py", "harvesting/fdp/test_faults.py"),
-    *("harvesting/fdp/test_lists_in_the_field.py", "harvesting/rdf/test_any_document.py"),
+    "harvesting/fdp/test_crawl.py",
+    "harvesting/fdp/test_faults.py",
+    "harvesting/rdf/test_any_document.py",
     *("harvesting/rdf/test_hostile.py", "harvesting/packages/test_resource_identity.py"),
     *("harvesting/packages/test_package_layout.py", "harvesting/packages/test_licenses.py"),
-    *("harvesting/dcat/test_data_json.py", "harvesting/dcat/test_own_documents.py"),
+    "harvesting/dcat/test_data_json.py",
     *("harvesting/test_source_config.py", "harvesting/test_url_spelling.py"),
     "test_regular_expressions.py",
 )
