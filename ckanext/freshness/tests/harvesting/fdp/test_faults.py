@@ -6,20 +6,18 @@ server again.
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import pytest
 
 from ckanext.freshness.harvesting.strategy import RecordClass
-from ckanext.freshness.tests.harvesting.fdp.crawling import IMPATIENT, LIMITS, Job, Site
+from ckanext.freshness.tests.harvesting.fdp.crawling import IMPATIENT, LIMITS, Job, Site, urls
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.faults import Fault, Reset
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.fdp_model import Kind as Level
-from ckanext.freshness.tests.servers.fdp_model import Record
+from ckanext.freshness.tests.servers.fdp_model import Kind, Record
 
 
 @dataclass(frozen=True)
@@ -86,34 +84,27 @@ GONE = [
 
 
 class World:
-    """A source with two catalogs, the first with three pages, and a site that has harvested it."""
+    """A source with two catalogs, and a site that has harvested it. The second catalog is healthy."""
 
     def __init__(self, server: FdpServer) -> None:
         self.server = server
-        self.first = server.add_catalog(title="First")
-        self.second = server.add_catalog(title="Second")
+        self.first, self.second = (server.add_catalog(title=title) for title in ("F", "S"))
         self.datasets = [
             server.add_dataset(self.first, title=f"F{n}", distributions=2 if n == 4 else 0)
             for n in range(6)
         ]
-        self.beside = [
-            server.add_dataset(self.second, title=f"S{n}", distributions=n % 2) for n in range(3)
-        ]
-        self.site = Site(server)
+        for n in range(3):
+            server.add_dataset(self.second, title=f"S{n}", distributions=n % 2)
+        self.site = self._harvested = Site(server)
         job = self.site.job()
-        assert job.errors == []
-        assert len(job.of(RecordClass.NEW)) == 9
+        assert job.errors == [] and len(job.of(RecordClass.NEW)) == 9
         self.ids = self.site.ids()
-        self._harvested = self.site
-        self._layout = dataclasses.replace(server.layout)
         self._restore = server.snapshot()
 
     def restore(self) -> None:
         """Restore the state after the first job."""
         self._restore()
-        self.server.layout = dataclasses.replace(self._layout)
         self.server.faults.clear()
-        self.server.reset()
         self.site = self._harvested.copy()
 
     def play(self, where: str, row: Row) -> Job:
@@ -121,39 +112,29 @@ class World:
         self.site.limits = IMPATIENT if row.slow else LIMITS
         self.server.faults[where] = row.fault()
         self.server.change(self.datasets[4], title="F4 changed")
-        self.server.change(self.beside[1], title="S1 changed")
+        self.server.change(self.server.datasets[7], title="S1 changed")
         self.server.add_dataset(self.second, title="S3 new", distributions=1)
         return self.site.job()
 
+    def check(self, job: Job, missing: Collection[Record]) -> None:
+        """Check that nothing is deleted or doubled, and that all readable records are imported."""
+        assert job.of(RecordClass.DELETED) == set()
+        assert self.ids.items() <= self.site.ids().items()
+        read = urls(self.server, *(one for one in self.server.datasets if one not in missing))
+        assert set(job.kinds) == read
+        for record in self.server.datasets:
+            if (url := self.server.iri_of(record)) in read:
+                package = self.site.packages[url]
+                assert package.title == record.label
+                assert len(package.resources) == len(record.listing(Kind.DISTRIBUTION))
+
     def recover(self) -> None:
-        """Assert that the next job, without the fault, has no errors and finds everything."""
+        """Check that the next job, without the fault, has no errors and finds everything."""
         self.server.faults.clear()
         self.site.limits = LIMITS
         job = self.site.job()
         assert job.errors == []
-        assert self.site.titles() == {
-            *("F0", "F1", "F2", "F3", "F4 changed", "F5"),
-            *("S0", "S1 changed", "S2", "S3 new"),
-        }
-        assert job.of(RecordClass.DELETED) == job.of(RecordClass.NEW) - self.new() == set()
-        assert self.ids.items() <= self.site.ids().items()
-
-    def new(self) -> set[str]:
-        """Return the URL of the dataset that was added before the second job."""
-        return {self.server.iri_of(self.server.datasets[-1])}
-
-    def check(self, job: Job, *missing: Record) -> None:
-        """Assert that nothing is deleted or doubled, and that all readable records are imported."""
-        assert job.of(RecordClass.DELETED) == set()
-        assert self.ids.items() <= self.site.ids().items()
-        kept = {record.path for record in missing}
-        for record in self.server.datasets:
-            package = self.site.packages.get(self.server.iri_of(record))
-            if record.path not in kept:
-                assert package is not None and package.title == record.label
-                assert len(package.resources) == len(record.listing(Level.DISTRIBUTION))
-        unread = {self.server.iri_of(record) for record in missing}
-        assert set(job.kinds) == set(self.site.packages) - unread
+        self.check(job, ())
 
 
 @pytest.fixture(scope="module")
@@ -168,62 +149,42 @@ def world(kept_world: World) -> World:
     return kept_world
 
 
-def one_error(job: Job, url: str, row: Row, *, of_record: bool = False) -> None:
-    """Assert that there is exactly one error, in the expected place, with URL and reason."""
-    (error,) = job.errors
-    assert (job.record_errors if of_record else job.container_errors) != []
-    assert error.startswith(f"{url}: "), error
-    assert re.search(row.reason, error), error
+PLACES = {
+    "root": (*ROWS, HTML, *REFUSED, *GONE),
+    "catalog": (*FEW, HTML, *REFUSED, *GONE),
+    "dataset": (*FEW, HTML, *REFUSED),
+    "distribution": (*FEW, HTML, *REFUSED, *GONE),
+}
 
 
-def one_warning(messages: list[str], start: str, row: Row) -> None:
-    """Assert that there is exactly one warning, with URL and reason."""
-    (warning,) = messages
-    assert warning.startswith(start), warning
-    assert re.search(row.reason, warning), warning
-
-
-def table(*rows: Row) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("row", rows, ids=[row.name for row in rows])
-
-
-@table(*ROWS, HTML, *REFUSED, *GONE)
-def test_root(world: World, row: Row) -> None:
-    job = world.play("/", row)
-    one_error(job, world.server.source_url, row)
-    assert job.kinds == {}
-    assert world.site.ids() == world.ids
-    world.recover()
-
-
-@table(*FEW, HTML, *REFUSED, *GONE)
-def test_catalog(world: World, row: Row) -> None:
-    job = world.play(world.first.path, row)
-    one_error(job, world.server.url_of(world.first), row)
-    world.check(job, *world.datasets)
-    world.recover()
-
-
-@table(*FEW, HTML, *REFUSED)
-def test_dataset_read_by_itself(world: World, row: Row) -> None:
-    failing = world.datasets[4]
-    job = world.play(failing.path, row)
-    one_error(job, world.server.url_of(failing), row, of_record=True)
-    world.check(job, failing)
-    world.recover()
-
-
-@table(*FEW, HTML, *REFUSED, *GONE)
-def test_distribution_read_by_itself(world: World, row: Row) -> None:
-    failing = world.datasets[4]
-    distribution = failing.listing(Level.DISTRIBUTION)[1]
+@pytest.mark.parametrize(
+    ("place", "row"),
+    [
+        pytest.param(place, row, id=f"{place} {row.name}")
+        for place, rows in PLACES.items()
+        for row in rows
+    ],
+)
+def test_a_fault_is_told_and_deletes_nothing(world: World, place: str, row: Row) -> None:
+    """There is one message, with the place's URL and the reason."""
+    server, failing = world.server, world.datasets[4]
+    distribution = failing.listing(Kind.DISTRIBUTION)[1]
     assert isinstance(distribution, Record)
-    job = world.play(distribution.path, row)
-    assert job.errors == []
-    one_warning(job.warnings, f"distribution {world.server.url_of(distribution)}: ", row)
-    assert "; its resource stays as it is" in job.warnings[0]
-    assert ("is removed if a job" in job.warnings[0]) is (row in [*REFUSED, *GONE])
-    world.check(job)
+    places = {"catalog": world.first, "dataset": failing, "distribution": distribution}
+    record = places.get(place, server.root)
+    job = world.play(record.path or "/", row)
+    missing = {"root": server.datasets, "catalog": world.datasets, "dataset": [failing]}
+    if place == "distribution":
+        assert job.errors == []
+        (words,) = job.warnings
+        assert words.startswith(f"distribution {server.url_of(record)}: ")
+        assert "; its resource stays as it is" in words
+        assert ("is removed if a job" in words) is (row in [*REFUSED, *GONE])
+    else:
+        (words,) = job.record_errors.values() if place == "dataset" else job.container_errors
+        assert job.errors == [words] and words.startswith(f"{server.url_of(record)}: ")
+    assert re.search(row.reason, words), words
+    world.check(job, missing.get(place, ()))
     world.recover()
 
 
