@@ -164,8 +164,8 @@ class _Layout:
             value = None if is_in_one_language(key, fields[key]) else self._extra(key, fields[key])
             if value is not None:
                 extras[key] = value
-        if key == "version" and "version" in package:
-            package["version"] = limits.legal_version(str(package["version"]), self.warn)
+        if key == "version" and isinstance(version := package.get("version"), str):
+            package["version"] = limits.legal_version(version, self.warn)
 
     def _fitted(
         self, schema_field: Mapping[str, Any], key: str, fields: dict[str, Any], where: str

@@ -179,6 +179,13 @@ def test_kinds_of_fields(kind: str, value: Any, stored: Any, warns: bool) -> Non
     assert result.package["extras"] == []
 
 
+def test_a_version_that_is_stated_twice() -> None:
+    versions = ["1.0", "2.0"]
+    of_list = {"dataset_fields": [{**KINDS["list"], "field_name": "version"}]}
+    assert laid({"version": versions}, of_list).package["version"] == versions
+    assert laid({"version": versions}, {}).package["version"] == json.dumps(versions)
+
+
 def test_a_required_description_that_the_source_lacks() -> None:
     for name in ("dcat_ap_full.yaml", "health_dcat_ap_multilingual.yaml"):
         result = laid({"notes": ""}, shipped(name))
