@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -139,6 +140,24 @@ def test_an_identifier_in_two_catalogs(server: Documents, site: CatalogueSite, k
     server.files["/a"] = Answer(503)
     if known:
         deletes_nothing(site, "1: a catalog that could not be read has a dataset with this")
+
+
+def test_an_identifier_on_two_pages(server: Documents, site: CatalogueSite) -> None:
+    """A copy of a description is the same dataset. Of two datasets, it identifies neither."""
+    first, copy, other = blank("A", "x"), blank("A", "x"), blank("B", "x")
+    server.pages(datasets(1) + first, datasets(2) + copy, total=3)
+    assert site.job().errors == []
+    server.pages(datasets(1) + first, datasets(2) + other, total=3)
+    assert deletes_nothing(site).record_errors.keys() == {"x"}
+
+
+def test_a_record_without_a_hash_is_read(server: Documents, site: CatalogueSite) -> None:
+    server.publish("/c", datasets(1, 2))
+    site.job()
+    url = f"{server.url}/d/1"
+    site.known[url] = replace(site.known[url], content_hash=None)
+    job = site.job()
+    assert (job.errors, job.of(RecordClass.CHANGED)) == ([], {url})
 
 
 BY_IRI = '<> dcat:dataset <d/abc> . <d/abc> a dcat:Dataset ; dct:title "B" ; dct:identifier "abc" .'

@@ -23,6 +23,7 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     unchanged,
     urls,
 )
+from ckanext.freshness.tests.harvesting.served_lists import Documents, datasets
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -234,6 +235,40 @@ def test_a_record_that_is_gone_only_at_another_spelling_of_its_url(fdp: FdpServe
     site.job()
     job = site.job(NOW + WITHDRAWN_AFTER)
     assert (job.errors, job.of(RecordClass.DELETED)) == ([], {iri})
+
+
+@pytest.mark.parametrize("part_of", ["a", "b"])
+def test_what_one_container_lists_as_a_catalog_and_another_as_a_part_is_a_catalog(
+    fdp: FdpServer, part_of: str
+) -> None:
+    """Whichever is read first. While it fails, it protects all that it may list."""
+    parents = [fdp.add_catalog(name) for name in "ab"]
+    catalog = fdp.add_catalog("c", parent=parents[part_of == "a"])
+    fdp.list_also(catalog, parents[part_of == "b"], Kind.BIOBANK)
+    datasets = [fdp.add_dataset(one) for one in (catalog, catalog, parents[0], parents[1])]
+    site = Site(fdp)
+    assert site.job().of(RecordClass.NEW) == urls(fdp, *datasets)
+    fdp.faults = {catalog.path: faults.Status(503), datasets[0].path: faults.Status(404)}
+    job = site.job()
+    assert job.containers.unreadable.keys() == urls(fdp, catalog)
+    assert job.of(RecordClass.DELETED) == set()
+
+
+def test_a_catalog_whose_name_moves_to_another_host_stays_itself() -> None:
+    """Its list proves that a dataset is gone."""
+    with Documents() as server:
+        site = Site(None, url=f"{server.url}/c")
+        for number in (1, 2, 3):
+            server.publish_dataset(number)
+        for host, numbers in (("old", (1, 2, 3, 4)), ("new", (1, 2, 3))):
+            name = f"<http://{host}.example/c>"
+            text = datasets(*numbers).replace("<>", name)
+            server.files["/d/4"] = Answer(500)
+            if host == "old":
+                server.publish_dataset(4)
+            server.publish("/c", text, catalog=f"{name} a dcat:Catalog .\n")
+            job = site.two_jobs()
+        assert job.errors == [] and job.of(RecordClass.DELETED) == {f"{server.url}/d/4"}
 
 
 def test_a_listed_url_that_describes_a_record_that_is_no_longer_listed(fdp: FdpServer) -> None:

@@ -101,6 +101,10 @@ def test_what_the_source_does_not_decide_stays(key: str) -> None:
 
 def test_what_the_source_says_is_taken_and_what_it_no_longer_says_goes() -> None:
     package = merged()
+    # CKAN sets the time of an update, if there is something to update.
+    assert "metadata_modified" not in package
+    updated = {**package, "metadata_modified": "2024-03-01T00:00:00"}
+    assert merge(updated, LaidOutRecord(NEW, [])) == updated
     assert (package["title"], package["notes"]) == ("New title", "New notes")
     assert "version" not in package
     assert "license_id" not in package
