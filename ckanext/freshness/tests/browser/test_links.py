@@ -51,6 +51,7 @@ def test_an_address_is_tested_in_the_form_and_a_redirect_fills_the_field(
         page.get_by_role("button", name="Test this link").click()
         page.get_by_text("The link works.").wait_for()
         settle(page)
+        assert "Test this link" in page.evaluate("document.activeElement.innerText")
         page.get_by_role("button", name="Use this address").click()
         has_value = "url => document.querySelector('#resource-edit [name=url]').value === url"
         page.wait_for_function(has_value, arg=f"{server.url}/new.csv")
