@@ -83,21 +83,26 @@ def _dataset_row(one: News, facts: MailFacts, *more: str) -> Row:
 
 def _overdue_row(one: News, facts: MailFacts) -> Row:
     dataset = facts.datasets[one.package_id or ""]
-    if "data_until" in one.details:
-        stands = labels.data_stand(one.details["changed_at"], one.details["data_until"])
-        return _dataset_row(one, facts, stands)
+    more: list[str] = []
+    actions: list[tuple[str, str]] = []
+    # By its dates it may be up to date, and a confirmation would not change that its data stand still.
+    stands = "data_until" in one.details
+    if stands:
+        more.append(labels.data_stand(one.details["changed_at"], one.details["data_until"]))
     if one.receivers is Receivers.OPERATORS:
         contact = ", ".join(filter(None, (dataset.maintainer, *dataset.named)))
-        return _dataset_row(one, facts, *([f"{tk._('Contact:')} {contact}"] if contact else []))
-    confirm = (tk._("Confirm still accurate"), _confirm_url(dataset, facts))
-    if dataset.is_harvested:
-        words = tk._("This dataset is harvested: new data must come from its source.")
-        return replace(_dataset_row(one, facts, words), actions=(confirm,))
-    if not _may_edit(dataset, facts):
+        more += [f"{tk._('Contact:')} {contact}"] if contact else []
+    elif dataset.is_harvested:
+        more.append(tk._("This dataset is harvested: new data must come from its source."))
+    elif _may_edit(dataset, facts):
+        actions.append((tk._("Update the data"), url("dataset.edit", id=dataset.name)))
+    else:
         words = tk._("Send new data to: {addresses}").format(addresses=_editors(dataset))
-        return replace(_dataset_row(one, facts, words), actions=(confirm,))
-    update = (tk._("Update the data"), url("dataset.edit", id=dataset.name))
-    return replace(_dataset_row(one, facts), actions=(update, confirm))
+        more.append(words)
+    if not stands and one.receivers is not Receivers.OPERATORS:
+        actions.append((tk._("Confirm still accurate"), _confirm_url(dataset, facts)))
+    row = replace(_dataset_row(one, facts, *more), actions=tuple(actions))
+    return replace(row, state=None) if stands else row
 
 
 def _confirm_url(dataset: DatasetFacts, facts: MailFacts) -> str:
@@ -323,7 +328,7 @@ KINDS: Mapping[str, KindRule] = {
         N_(
             "Upload new data, confirm that the data are still accurate, or ask whoever provides them:"
         ),
-        N_("If you do nothing, visitors see that the data are out of date."),
+        N_("If you do nothing, visitors see how old the data are."),
         tasks="update",
     ),
     "broken": KindRule(

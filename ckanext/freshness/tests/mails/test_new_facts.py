@@ -224,7 +224,12 @@ def test_files_that_change_without_newer_data_are_told_once(
         notify(days)
     (mail,) = host.mails
     assert mail.to == (ANN,)
-    assert "but its data still end with March 2026." in mail.part("plain")
+    for subtype in ("plain", "html"):
+        words = mail.part(subtype)
+        assert "but its data still end with March 2026." in words
+        assert "Send new data to:" in words
+        # By its dates it is: a mail that asks for newer data does not praise it, nor say that it looks old.
+        assert "Up to date" not in words and "out of date" not in words
 
 
 @pytest.mark.parametrize("follows", ["dataset", "organization", "group"])
