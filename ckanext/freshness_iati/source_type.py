@@ -305,9 +305,7 @@ class IatiSourceType(SourceType):
 
     name = SOURCE_TYPE
     title = N_("IATI registry")
-    description = N_(
-        "Harvests the reporting organisations and the datasets of a registry of IATI's"
-    )
+    description = N_("Harvests the reporting organisations and the datasets of an IATI registry")
     min_records = 1
     owned_keys = FIELD_KEYS
 

@@ -33,7 +33,7 @@ LONG = 50
 _ENDINGS = ",".join(FORMATS)
 
 
-@iati.route("/iati")
+@iati.route("/iati", strict_slashes=False)
 @with_error_pages
 def read() -> ResponseReturnValue:
     """Show the downloads, the last cycle and the first failing files of each source."""

@@ -72,7 +72,7 @@ def with_error_pages(view: View[Params]) -> View[Params]:
     return wrapped
 
 
-@report_pages.route("/freshness")
+@report_pages.route("/freshness", strict_slashes=False)
 @with_error_pages
 def dashboard() -> ResponseReturnValue:
     """Show how the catalogue is doing, and what needs attention."""

@@ -187,6 +187,10 @@ RUNS: dict[str, tuple[dict[str, Any], str, str | None]] = {
 }
 
 
+def test_the_address_may_end_with_a_slash(read: Read, world: World) -> None:
+    assert headings(read("/freshness/")) == headings(read("/freshness"))
+
+
 def test_each_short_list_leads_to_the_whole_one(read: Read, world: World) -> None:
     """On phones its fourth row and those behind it are hidden."""
     for path in ("/freshness", "/freshness/organization/relief"):
