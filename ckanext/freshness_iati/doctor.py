@@ -15,11 +15,10 @@ from ckanext.freshness.runs import copies
 from ckanext.freshness.settings import OptionError
 
 from . import datasets, report
-from .source_type import is_retired
 
 
 def sources(now: datetime) -> Iterator[SiteFinding]:
-    """Report IATI sources without a place for copies, without a recent good cycle, or at a retired registry."""
+    """Report IATI sources without a place for copies or without a recent good cycle."""
     found = datasets.sources()
     if found and not copies.is_wanted():
         try:
@@ -29,12 +28,6 @@ def sources(now: datetime) -> Iterator[SiteFinding]:
     for source in found:
         name = model.Package.get(source.id).name
         update = f"ckan iati update {name}"
-        if is_retired(source.url):
-            yield problem(
-                f"The IATI source {name} gets no more changes: IATI has retired the CKAN of its registry",
-                "Create a source of this type with the URL https://bulk-data.iatistandard.org, and look at its "
-                "preview. Then set the old one to be harvested manually; its datasets stay.",
-            )
         last = report.last_cycle(source.id)
         if last is None:
             yield note(

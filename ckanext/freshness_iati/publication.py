@@ -51,18 +51,11 @@ _MANIFEST = "manifest.json"
 """Sizes, hashes and dates of the published files."""
 _INDICES = (downloads.MINIMAL, downloads.FULL, downloads.ORGANISATIONS)
 
-_ORGANISATION_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "organisation_identifier": ("organisation_identifier", "publisher_iati_id", "iati_identifier"),
-    "organisation_type": ("organisation_type", "publisher_organization_type"),
-    "reporting_source_type": ("reporting_source_type", "publisher_source_type"),
-    "hq_country": ("hq_country", "publisher_country"),
-    "region": ("region", "publisher_region"),
-    "website": ("website", "publisher_url"),
-    "data_portal_url": ("data_portal_url", "publisher_data_portal"),
-    "default_licence_id": ("default_licence_id", "license_id"),
-    "exclusions_policy_url": ("exclusions_policy_url", "publisher_constraints"),
-}
-"""Fields of the index, and the extras they are read from: the first that is not empty."""
+_ORGANISATION_FIELDS = (
+    *("organisation_identifier", "organisation_type", "reporting_source_type", "hq_country"),
+    *("region", "website", "data_portal_url", "default_licence_id", "exclusions_policy_url"),
+)
+"""Fields of the index that are extras of organizations."""
 
 
 # Reading what was published
@@ -348,10 +341,7 @@ _OF_DOWNLOAD = (
 
 def _organisation(row: Any) -> dict[str, Any]:
     extras = row.extras or {}
-    values = {
-        name: next((extras[key] for key in keys if extras.get(key)), None)
-        for name, keys in _ORGANISATION_FIELDS.items()
-    }
+    values = {name: extras.get(name) or None for name in _ORGANISATION_FIELDS}
     return {
         "id": extras.get(REGISTRY_ID) or row.id,
         "short_name": extras.get(REGISTRY_NAME) or row.name,

@@ -58,12 +58,6 @@ _RETIRED = N_(
     "IATI has retired the CKAN of its registry, so this source gets no more changes. Create a source for "
     "https://bulk-data.iatistandard.org and look at its preview. The datasets of this source stay."
 )
-RETIRED = HarvestMessage(MessageCode.OF_SOURCE_TYPE, {"words": _RETIRED})
-
-
-def is_retired(source_url: str) -> bool:
-    """Return whether a source is at IATI's own CKAN, which is retired."""
-    return (urlsplit(source_url).hostname or "") in RETIRED_HOSTS
 
 
 # Records
@@ -79,16 +73,8 @@ REGISTRY_NAME = "registry_name"
 FIELD_KEYS = frozenset({"title", "license_id", "license", "uri", REGISTRY_ID, REGISTRY_NAME})
 """Keys of packages that are deleted if the registry no longer has them."""
 
-# Fields that belong to CKAN itself, or change on their own.
-_IGNORED_ORGANISATION_FIELDS = frozenset(
-    {
-        *("id", "name", "short_name", "title", "human_readable_name", "display_name"),
-        *("description", "image_url", "image_display_url", "is_organization", "state", "type"),
-        *("package_count", "num_followers", "created", "approval_status", "revision_id"),
-        *("users", "tags", "groups", "extras", "packages", "datasets"),
-        *(REGISTRY_ID, REGISTRY_NAME),
-    }
-)
+_READ_FIELDS = ("id", "short_name", "human_readable_name")
+"""Fields of an organisation that have another name here. All other fields keep theirs."""
 
 
 def _link(value: Any) -> str | None:
@@ -115,7 +101,7 @@ def organisation_record(raw: Mapping[str, Any], url: str) -> Record:
         REGISTRY_NAME: name,
     }
     for key, value in raw.items():
-        if key not in _IGNORED_ORGANISATION_FIELDS:
+        if key not in _READ_FIELDS:
             fields.setdefault(legal_values.clean(key), text_of(value))
     return Record(_present(fields), name=name)
 
@@ -209,12 +195,12 @@ class IndexCrawl:
     async def run(self) -> CrawlEnd:
         """Read both lists; an exception of the sink ends the crawl."""
         end, unreadable = self._end, self._containers.unreadable
-        for url, names, take in (
-            (self.organisations_url, _ORGANISATION_LISTS, self._take_organisation),
-            (self.datasets_url, ("datasets",), self._take_dataset),
+        for url, name, take in (
+            (self.organisations_url, "reporting_orgs", self._take_organisation),
+            (self.datasets_url, "datasets", self._take_dataset),
         ):
             try:
-                await self._read(url, names, take)
+                await self._read(url, name, take)
             except UnreadableDocument as error:
                 unreadable[error.url] = str(error.reason)
                 end.errors.append(error.message)
@@ -223,15 +209,12 @@ class IndexCrawl:
         return end
 
     async def _read(
-        self, url: str, names: tuple[str, ...], take: Callable[[dict[str, Any]], None]
+        self, url: str, name: str, take: Callable[[dict[str, Any]], None]
     ) -> None:
-        rows = await self._client.json(url)
-        if isinstance(rows, dict):
-            rows = next((rows[name] for name in names if name in rows), None)
-        if isinstance(rows, dict):
-            rows = list(rows.values())  # Older files have an object by name.
+        index = await self._client.json(url)
+        rows = index.get(name) if isinstance(index, dict) else index
         if not isinstance(rows, list):
-            raise UnreadableDocument(url, f'has no list of "{names[0]}"')
+            raise UnreadableDocument(url, f'has no list of "{name}"')
         without_id = 0
         for raw in rows[: self._max_records]:
             if id_of(raw) is None:
@@ -293,10 +276,6 @@ class IndexCrawl:
         self._sink(Sighting(seen, record, error=error), self._containers)
 
 
-_ORGANISATION_LISTS = ("reporting_orgs", "reporting_organisations", "organisations")
-"""Names of the list of organisations in index files of different ages."""
-
-
 # The source type
 
 
@@ -322,7 +301,9 @@ class IatiSourceType(SourceType):
 
     def advice(self, url: str) -> Message | None:
         """Return a warning about a registry that is retired."""
-        return RETIRED if is_retired(url) else None
+        if urlsplit(url).hostname not in RETIRED_HOSTS:
+            return None
+        return HarvestMessage(MessageCode.OF_SOURCE_TYPE, {"words": _RETIRED})
 
     async def read(self, opened: SourceClient, given: CrawlInput, sink: Sink) -> CrawlEnd:
         source = given.source
@@ -334,10 +315,7 @@ class IatiSourceType(SourceType):
             salt=salt_of(source.config, MAPPING_VERSION),
             max_records=source.config.max_records,
         )
-        end = await crawl.run()
-        if end.errors and is_retired(source.url):
-            end.errors.insert(0, RETIRED)
-        return end
+        return await crawl.run()
 
 
 IATI_REGISTRY = IatiSourceType()

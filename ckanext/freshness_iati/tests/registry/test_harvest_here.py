@@ -48,7 +48,7 @@ def test_a_registry_becomes_organizations_and_datasets(registry: RegistryServer,
         (resource,) = stored(package.id)["resources"]
         assert (resource["url"], resource["format"]) == (registry.file_url(one), "IATI-XML")
     group = next(iter(groups.values()))
-    assert group.extras["publisher_country"] == "KE"
+    assert group.extras["hq_country"] == "KE"
     assert counts(again(harvest)) == {"not modified": 6}
 
 

@@ -115,13 +115,13 @@ def test_what_others_wrote_stays(registry: RegistryServer, harvest: Harvest) -> 
         ],
     )
     dataset.license_id, organisation.title = "cc-by", "Another title"
-    del organisation.fields["publisher_country"]
+    del organisation.fields["hq_country"]
     assert counts(again(harvest))["updated"] == 1
     after = stored(package.id)
     assert (after["license_id"], extras(after)["review"]) == ("cc-by", "mine")
     group = organizations()[organisation.id]
     assert group.title == "Another title" and group.extras["ours"] == "kept"
-    assert "publisher_country" not in group.extras
+    assert "hq_country" not in group.extras
     members = call_action("member_list", {"user": sysadmin()}, id=group.id, object_type="user")
     assert len(members) == 1
 

@@ -20,7 +20,7 @@ class Organisation:
     """A reporting organisation.
 
     :ivar id: stays when the name changes
-    :ivar fields: further fields of the registry's, such as publisher_iati_id
+    :ivar fields: further fields of the registry's, such as organisation_identifier
     """
 
     id: str
@@ -32,10 +32,10 @@ class Organisation:
     def named(cls, name: str, **fields: Any) -> Organisation:
         """An organisation with the fields that every one has."""
         usual = {
-            "publisher_iati_id": f"XM-TEST-{name.upper()}",
-            "publisher_country": "KE",
-            "publisher_organization_type": "21",
-            "publisher_source_type": "primary_source",
+            "organisation_identifier": f"XM-TEST-{name.upper()}",
+            "hq_country": "KE",
+            "organisation_type": "21",
+            "reporting_source_type": "primary_source",
         }
         title = name.replace("_", " ").title().replace(" Of ", " of ")
         return cls(registry_id("organisation", name), name, title, {**usual, **fields})
