@@ -124,10 +124,8 @@ _SCHEMA_ORG = (Namespace("http://schema.org/"), Namespace("https://schema.org/")
 _AUTHORITY = "http://publications.europa.eu/resource/authority/frequency/"
 
 
-class FreshnessProfile(RDFProfile):
-    """A profile that corrects what earlier profiles read, and what they say about updates."""
-
-    # Reading
+class MendingProfile(RDFProfile):
+    """A profile that corrects and completes what earlier profiles read."""
 
     def parse_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> dict[str, Any]:
         """Mend a dataset that earlier profiles have read, in place, and return it."""
@@ -268,7 +266,9 @@ class FreshnessProfile(RDFProfile):
             return stored(self._tidy(opened)) or ""
         return self._named(value)
 
-    # Writing
+
+class FreshnessProfile(MendingProfile):
+    """A profile that also writes again what it reads, and when the data change."""
 
     def _write_more(self, node: Node, keys: dict[str, URIRef], stated: dict[str, Any]) -> None:
         """Write the properties that this profile reads, unless an earlier profile has written them."""

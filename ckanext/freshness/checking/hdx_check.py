@@ -248,7 +248,8 @@ class HdxCheck:
             if one.judged.step.next is NextRequest.CONFIRM:
                 unconfirmed.append((one.resource, one.judged.step))
             else:
-                sink(self._with_body(result_of(self._link, *one, self._first), tables))
+                result = result_of(self._link, *one, self._first)
+                sink(_with_body(result, tables, incoming.hasher))
         self.close()
         if not unconfirmed:
             return NextStep.END
@@ -280,19 +281,6 @@ class HdxCheck:
         if not is_wanted or hasher is None:
             return None
         return await hasher.tables(self._tools.now().date())
-
-    def _with_body(self, result: CheckResult, tables: Tables | None) -> CheckResult:
-        """Return a result with the file's tables and the file itself, if the result has its size."""
-        hasher = None if self._incoming is None else self._incoming.hasher
-        if result.size is None or hasher is None:
-            return result
-        has_file = OUTCOMES[result.outcome].tells
-        if result.outcome is Outcome.PAGE:
-            # Perhaps it stands in place of a file for a while.
-            has_file = result.known.hash is None
-        if tables is not None:
-            result = decisions.with_tables(result, *tables)
-        return result._replace(staged=hasher.take_staged() if has_file else None)
 
     def failed(self, error: FetchError, sink: _Sink) -> NextStep:
         self.close()
@@ -326,3 +314,16 @@ def _lacks_shape(resource: ResourceToCheck) -> bool:
     """Decide whether the shape of the content at a URL is unknown, or perhaps that of earlier content."""
     known = resource.known
     return not resource.has_shape or known.outdated or known.waits_since is not None
+
+
+def _with_body(result: CheckResult, tables: Tables | None, hasher: Hasher | None) -> CheckResult:
+    """Return a result with the file's tables and the file itself, if the result has its size."""
+    if result.size is None or hasher is None:
+        return result
+    has_file = OUTCOMES[result.outcome].tells
+    if result.outcome is Outcome.PAGE:
+        # Perhaps it stands in place of a file for a while.
+        has_file = result.known.hash is None
+    if tables is not None:
+        result = decisions.with_tables(result, *tables)
+    return result._replace(staged=hasher.take_staged() if has_file else None)

@@ -16,11 +16,15 @@ from ..record import Containers, KnownRecord, ReadOutcome, Sink, spellings
 from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd
 from .containers import ContainerList, ContainerReader, Place, is_catalog, list_key
+from .documents import DocumentOutline
 
 MOST_CONTAINERS = 10_000
 """The most containers of a source."""
 DEEPEST = 5
 """Levels of containers below the source's URL."""
+_WITHOUT_TYPE = (
+    "its type dcat:Catalog is missing; it was read as a catalog, because the source lists it as one"
+)
 
 
 class DatasetListing:
@@ -258,19 +262,13 @@ class ContainerTree:
         if is_a_catalog:
             self._containers.catalogs.add(url)
         if is_a_catalog and not outline.is_catalog:
-            self._end.warnings.append(
-                f"{display_url(url)}: its type dcat:Catalog is missing; it was read as a catalog, because "
-                "the source lists it as one"
-            )
+            self._end.warnings.append(f"{display_url(url)}: {_WITHOUT_TYPE}")
         if container.sighting is not None:
             self._sink(container.sighting, self._containers)
         for dataset in outline.datasets:
             self._listing.add(dataset, url)
-        counts = Counter({**outline.unusable, "dcat:DataService": outline.services})
-        counts[outline.type_name or "of no known type"] += not is_a_catalog and not is_root
-        for kind, count in counts.items():
-            if count:
-                self._end.skip(kind, url, count)
+        for kind, count in _not_harvested(outline, is_record=is_a_catalog or is_root).items():
+            self._end.skip(kind, url, count)
         catalog = url if is_a_catalog else place.catalog
         self._places[url] = replace(place, catalog=catalog)
         children = {part: Place(catalog, is_catalog=False) for part in outline.parts}
@@ -295,3 +293,10 @@ class ContainerTree:
             self._end.mark_unreadable(url, words)
         else:
             below |= new
+
+
+def _not_harvested(outline: DocumentOutline, *, is_record: bool) -> Counter[str]:
+    """Count what a container lists and nobody harvests, by its kind; also itself, if it is no such record."""
+    counts = Counter({**outline.unusable, "dcat:DataService": outline.services})
+    counts[outline.type_name or "of no known type"] += not is_record
+    return +counts
