@@ -91,14 +91,8 @@ def utc_text(moment: datetime | None) -> str | None:
     return f"{naive.isoformat(timespec='seconds')}Z"
 
 
-@overload
-def exact_text(moment: datetime) -> str: ...
-@overload
-def exact_text(moment: datetime | None) -> str | None: ...
-def exact_text(moment: datetime | None) -> str | None:
+def exact_text(moment: datetime) -> str:
     """Write an aware moment for JSON and SQL with its microseconds: in UTC, ISO 8601, with ``Z``."""
-    if moment is None:
-        return None
     # The text ends with "+00:00".
     return f"{moment.astimezone(timezone.utc).isoformat()[:-6]}Z"
 

@@ -208,9 +208,7 @@ class IndexCrawl:
             unreadable[self._containers.root] = "none of its listings could be read"
         return end
 
-    async def _read(
-        self, url: str, name: str, take: Callable[[dict[str, Any]], None]
-    ) -> None:
+    async def _read(self, url: str, name: str, take: Callable[[dict[str, Any]], None]) -> None:
         index = await self._client.json(url)
         rows = index.get(name) if isinstance(index, dict) else index
         if not isinstance(rows, list):

@@ -253,13 +253,7 @@ def add_job_error(job_id: str, message: Message) -> None:
 
     Writes nothing if the job is gone, because its source was cleared.
     """
-    row = {
-        "id": str(uuid.uuid4()),
-        "harvest_job_id": job_id,
-        "message": to_column(message),
-        "created": utc(utc_now()),
-    }
-    _insert_if_there(harvest.GATHER_ERROR, row, _job.c.id == job_id)
+    _add(harvest.GATHER_ERROR, message, _job.c.id == job_id, harvest_job_id=job_id)
     log.info("%s", message)
 
 
@@ -268,14 +262,8 @@ def add_error(object_id: str, message: Message) -> None:
 
     Does nothing if the object is gone, because its source was cleared.
     """
-    row = {
-        "id": str(uuid.uuid4()),
-        "harvest_object_id": object_id,
-        "message": to_column(message),
-        "stage": "Import",
-        "created": utc(utc_now()),
-    }
-    _insert_if_there(harvest.OBJECT_ERROR, row, _object.c.id == object_id)
+    owner = _object.c.id == object_id
+    _add(harvest.OBJECT_ERROR, message, owner, harvest_object_id=object_id, stage="Import")
     model.Session.commit()
 
 
@@ -286,7 +274,13 @@ def has_failed(object_id: str) -> bool:
     return bool(model.Session.execute(sa.select(has_error)).scalar())
 
 
-def _insert_if_there(table: Any, row: Mapping[str, Any], owner: Any) -> None:
+def _add(table: Any, message: Message, owner: Any, **values_of_row: str) -> None:
+    """Add an error, if the row to which it belongs is still there.
+
+    :param owner: SQL's condition of that row
+    """
+    now = utc(utc_now())
+    row = {"id": str(uuid.uuid4()), "message": to_column(message), "created": now, **values_of_row}
     values = sa.select(*map(sa.literal, row.values())).where(sa.exists().where(owner))
     model.Session.execute(sa.insert(table).from_select(list(row), values))
 

@@ -124,6 +124,17 @@ _PAGE = N_("This link leads to a web page or a service, so updates of the data c
 _AD_HOC = N_("The host generates this file on request, so it has no modification date.")
 BLOCKED = N_("The server blocks automated checks. The link may still work in a browser.")
 
+FOUND = {
+    "unchanged": ("ok", N_("Not changed")),
+    "changed": ("ok", N_("Changed")),
+    "first": ("ok", N_("Read, with nothing to compare yet")),
+    "undetectable": ("unknown", N_("Changes can't be detected")),
+    "page": ("ok", N_("Web pages and services")),
+    "blocked": ("unknown", N_("Couldn't be checked")),
+    "failed": ("bad", N_("Failed")),
+}
+"""The colours and the words of the groups of outcomes, in the order of the page of runs."""
+
 LABELS: Mapping[str, Mapping[str, str]] = {
     "status": {status: state.label for status, state in STATUSES.items()},
     "meaning": {
@@ -231,28 +242,9 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         SelectionReason.BACKING_OFF.value: N_("failed, and checked again later"),
         SelectionReason.NOT_EXPECTED.value: N_("other checks are more useful tonight"),
     },
-    "found": {
-        "unchanged": N_("Not changed"),
-        "changed": N_("Changed"),
-        "first": N_("Read, with nothing to compare yet"),
-        "undetectable": N_("Changes can't be detected"),
-        "page": N_("Web pages and services"),
-        "blocked": N_("Couldn't be checked"),
-        "failed": N_("Failed"),
-    },
+    "found": {group: words for group, (_, words) in FOUND.items()},
 }
 """Words by the kind of value and by the value as it is stored, marked for translation."""
-
-FOUND_COLOURS = {
-    "unchanged": "ok",
-    "changed": "ok",
-    "first": "ok",
-    "undetectable": "unknown",
-    "page": "ok",
-    "blocked": "unknown",
-    "failed": "bad",
-}
-"""The colours of the groups of outcomes, ``found`` of :data:`LABELS`, in the order of the page of runs."""
 
 
 def label(kind: str, value: str) -> str:

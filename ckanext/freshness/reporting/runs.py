@@ -226,7 +226,7 @@ def last_night() -> dict[str, Any] | None:
     return {
         "line": line(run),
         "outcomes": counts,
-        "colours": labels.FOUND_COLOURS,
+        "colours": {group: colour for group, (colour, _) in labels.FOUND.items()},
         "checks": counts.total(),
         "changed_datasets": changed_datasets(run.datasets or {}),
         "put_off": int(sums.get("put_off", 0)),

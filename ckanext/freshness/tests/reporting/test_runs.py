@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.checking.decisions import OUTCOMES, Outcome
-from ckanext.freshness.reporting.labels import FOUND_COLOURS, LABELS
+from ckanext.freshness.reporting.labels import FOUND, LABELS
 from ckanext.freshness.reporting.runs import changed_datasets, outcomes, troubles
 from ckanext.freshness.status.our_fields import UNDETERMINED
 from ckanext.freshness.tests.reporting.test_metrics import FIRST
@@ -17,7 +17,7 @@ def test_each_outcome_has_its_row_and_words() -> None:
     assert list(OUTCOMES) == list(Outcome)
     assert {outcome.value for outcome in Outcome} <= LABELS["outcome"].keys()
     groups = {traits.group for traits in OUTCOMES.values()}
-    assert groups == LABELS["found"].keys() == FOUND_COLOURS.keys()
+    assert groups == FOUND.keys()
     marks = {traits.undetermined for traits in OUTCOMES.values()} - {None}
     assert marks == set(UNDETERMINED) - {"adhoc"}
 
