@@ -44,13 +44,12 @@ def sync(source_id: str) -> int:
     """Add and update the rows of datasets that the last harvest registered; return the number of new ones.
 
     Ids and names are the registry's: CKAN may have had to give a dataset another name. If a dataset got a new
-    resource, its state and its copy go to the new one.
+    resource, its state goes to the new one, as its copy has gone when the dataset was edited.
     """
     values = {"source": source_id, "id": REGISTRY_ID, "name": REGISTRY_NAME}
     added = 0
     if model.Session.execute(sa.text(f"{_UNSYNCED} SELECT count(*) FROM f"), values).scalar():
-        for statement in (_MOVE_COPIES, _MOVE_ROWS):
-            model.Session.execute(sa.text(statement), values)
+        model.Session.execute(sa.text(_MOVE_ROWS), values)
         added = sum(model.Session.execute(sa.text(_UPSERT), values).scalars())
     model.Session.commit()
     return added
@@ -156,12 +155,6 @@ WHERE i.resource_id IS NULL OR (i.package_id, i.source_id, i.organisation_id, i.
     <> (f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id, f.dataset_name))"""
 
 # A resource that was written without its id got a new one.
-_MOVE_COPIES = f"""
-{_UNSYNCED} UPDATE freshness_copy c SET resource_id = f.resource_id, package_id = f.package_id
-FROM freshness_iati i, f
-WHERE i.source_id = :source AND f.dataset_id = i.dataset_id AND i.resource_id <> f.resource_id
-    AND c.resource_id = i.resource_id
-    AND NOT EXISTS (SELECT FROM freshness_copy o WHERE o.resource_id = f.resource_id)"""
 _MOVE_ROWS = f"""
 {_UNSYNCED} UPDATE freshness_iati i SET resource_id = f.resource_id, package_id = f.package_id
 FROM f

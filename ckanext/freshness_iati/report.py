@@ -52,7 +52,6 @@ COUNTS = (
     "downloaded",  # files whose bytes were stored
     "changed",  # downloaded files whose contents had changed
     "failed",  # datasets whose check failed
-    "postponed",  # failed datasets that were not requested again yet
     "not_stored",  # files that were downloaded but could not be stored
     "restored",  # lost copies that were stored again
     "lost",  # copies that are still lost
