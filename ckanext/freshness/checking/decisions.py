@@ -494,25 +494,23 @@ def after_body(
     known: KnownContent,
     headers: AnswerHeaders,
     step: Decision,
-    *,
-    fits: bool,
+    meaning: Meaning,
     digest: Digest | None,
-    is_uncertain: bool = False,
+    *,
     is_page: bool = False,
 ) -> Decision:
     """Decide what a body means that the headers made us read.
 
     :param step: the decision about the headers
-    :param fits: the body may be of the promised format
-    :param is_uncertain: the body is the page of a bot wall; or, in place of data, it may be a page that leads
-        to the data, or an error text
+    :param meaning: of the body. Nobody can tell if it is the page of a bot wall; or, in place of data, a page
+        that may lead to the data, or a text that may be that of an error
+    :param digest: its hashes; None if the headers decide and only its beginning was read
     :param is_page: the body is a page that is no evidence. What is known of a file stays: a page may stand in
         its place for a while
-    :param digest: its hashes; None if the headers decide and only its beginning was read
     """
-    if is_uncertain:
+    if meaning is Meaning.CANNOT_TELL:
         return Decision(NextRequest.END, known, Outcome.CANNOT_TELL)
-    if not fits:
+    if meaning is Meaning.FAILED:
         return failed(known)
     if is_page:
         return Decision(NextRequest.END, replace(known, unconfirmed=None), Outcome.PAGE)

@@ -199,13 +199,15 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
         return Judged(step, outcome_in_words(step, received.headers))
     assert body is not None
     is_landing_page = resource.may_be_landing_page and mismatch is not None and mismatch.is_page
+    meaning = Meaning.FAILED if is_error else Meaning.WORKS
+    if page is not PageKind.OTHER or is_landing_page or is_uncertain:
+        meaning = Meaning.CANNOT_TELL
     step = decisions.after_body(
         resource.known,
         received.headers,
         step,
-        fits=not is_error,
-        digest=hashed.digest if hashed is not None and is_hashed else None,
-        is_uncertain=page is not PageKind.OTHER or is_landing_page or is_uncertain,
+        meaning,
+        hashed.digest if hashed is not None and is_hashed else None,
         is_page=received.is_no_evidence(resource),
     )
     if page is PageKind.WALL:

@@ -27,7 +27,7 @@ from ckanext.freshness.checking.decisions import (
     distrusts,
     without_confirmation,
 )
-from ckanext.freshness.web.errors import FailureReason
+from ckanext.freshness.web.errors import FailureReason, Meaning
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -429,24 +429,25 @@ def test_confirmation(second: str, outcome: Outcome, known: KnownContent) -> Non
 
 HASH = Decision(NextRequest.HASH, SEEN, modified=NOW)
 HEADER = Decision(NextRequest.END, SEEN, Outcome.HEADER, NOW)
+CANNOT_TELL = Decision(NextRequest.END, SEEN, Outcome.CANNOT_TELL)
 
 
 @pytest.mark.parametrize(
-    ("step", "fits", "digest", "expected"),
+    ("step", "meaning", "digest", "expected"),
     [
-        (HASH, False, B, FAILED),
-        (HASH, True, B, Decision(NextRequest.CONFIRM, SEEN, modified=NOW)),
-        (HASH, True, A, after_hash(SEEN, OK, digest_of(A), NOW)),
-        (HEADER, False, None, FAILED),
-        (HEADER, True, None, HEADER),
+        (HASH, Meaning.FAILED, B, FAILED),
+        (HASH, Meaning.CANNOT_TELL, B, CANNOT_TELL),
+        (HASH, Meaning.WORKS, B, Decision(NextRequest.CONFIRM, SEEN, modified=NOW)),
+        (HASH, Meaning.WORKS, A, after_hash(SEEN, OK, digest_of(A), NOW)),
+        (HEADER, Meaning.FAILED, None, FAILED),
+        (HEADER, Meaning.WORKS, None, HEADER),
     ],
 )
-def test_bodies(step: Decision, fits: bool, digest: str | None, expected: Decision) -> None:
+def test_bodies(step: Decision, meaning: Meaning, digest: str | None, expected: Decision) -> None:
     hashes = None if digest is None else digest_of(digest)
-    assert after_body(SEEN, OK, step, fits=fits, digest=hashes) == expected
+    assert after_body(SEEN, OK, step, meaning, hashes) == expected
 
 
-CANNOT_TELL = Decision(NextRequest.END, SEEN, Outcome.CANNOT_TELL)
 NOT_THEIRS = (
     FailureReason.SCHEME_REFUSED,
     FailureReason.INSIDE_ADDRESS,
