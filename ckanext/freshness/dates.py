@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta, timezone
-from typing import overload
+from typing import TypeVar, overload
 
 from dateutil.parser import isoparse, isoparser, parse
+
+Moment = TypeVar("Moment", datetime, datetime | None)
 
 EARLIEST = datetime.min.replace(tzinfo=timezone.utc)
 LATEST = datetime.max.replace(tzinfo=timezone.utc)
@@ -51,11 +53,7 @@ def utc(moment: datetime) -> datetime:
     return moment.astimezone(timezone.utc).replace(tzinfo=None)
 
 
-@overload
-def aware(moment: datetime) -> datetime: ...
-@overload
-def aware(moment: datetime | None) -> datetime | None: ...
-def aware(moment: datetime | None) -> datetime | None:
+def aware(moment: Moment) -> Moment:
     """Return a moment of a column, which is in UTC without a zone, with its zone."""
     return None if moment is None else moment.replace(tzinfo=timezone.utc)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from ...resource_identity import Resource, identify, resource_key
 from ..legal_values import EMPTY
-from ..record import RESOURCE_KEYS, LaidOutRecord
+from ..record import LaidOutRecord
 from .layout import PEOPLE_KEYS, people
 
 SHOWN_EXTRAS = frozenset({"harvest_object_id", "harvest_source_id", "harvest_source_title"})
@@ -40,8 +40,7 @@ def merge(
     laid: LaidOutRecord,
     keep_fields: Collection[str] = (),
     *,
-    owned: Collection[str],
-    owned_of_resources: Collection[str] = RESOURCE_KEYS,
+    owned: tuple[Collection[str], Collection[str]],
 ) -> dict[str, Any]:
     """Return the dictionary for ``package_update``. It equals `existing` if there is nothing to update.
 
@@ -52,10 +51,10 @@ def merge(
     :param laid: the record as :func:`.layout.package_dict` lays it out.
     :param keep_fields: fields that the source may not change: keys of the package, extras, ``tags``,
         ``groups``, ``resources`` or ``resources.<key>``. A field that an editor emptied stays empty.
-    :param owned: keys that are removed if the source no longer gives them.
-    :param owned_of_resources: the same of resources.
+    :param owned: keys of the package, and keys of resources, that are removed if the source no longer gives
+        them.
     """
-    new = laid.package
+    new, (owned_keys, owned_of_resources) = laid.package, owned
     keep = set(keep_fields)
     keep |= {f"{key}_translated" for key in keep_fields}
     result = dict(existing)
@@ -64,20 +63,20 @@ def merge(
 
     # A field that the harvester fills in never replaces an editor's value, only its own earlier one.
     before = people({extra["key"]: extra["value"] for extra in existing.get("extras", [])})
-    for key in PEOPLE_KEYS - (new.keys() - laid.filled) - set(owned) - keep:
+    for key in PEOPLE_KEYS - (new.keys() - laid.filled) - set(owned_keys) - keep:
         old = existing.get(key)
         if key in new and old in (*EMPTY, before.get(key)):
             result[key] = new[key]
         elif old not in EMPTY and old == before.get(key):
             result[key] = ""
 
-    for key in (new.keys() | set(owned)) - _IDENTITY - _MERGED_SEPARATELY - keep - laid.filled:
+    for key in (new.keys() | set(owned_keys)) - _IDENTITY - _MERGED_SEPARATELY - keep - laid.filled:
         if key in new:
             result[key] = _kept_if_same(existing.get(key), new[key])
         elif existing.get(key) not in EMPTY:
             result.pop(key, None)
 
-    result["extras"] = _extras(existing, new, keep, owned)
+    result["extras"] = _extras(existing, new, keep, owned_keys)
     result["groups"] = _groups(existing, new, keep)
     if "tags" not in keep:
         result["tags"] = _tags(existing.get("tags", []), new.get("tags", []))

@@ -59,7 +59,7 @@ class PackageWriter:
         """The written packages, which are marked as not indexed."""
         self._source_id = source.id
         self._source_is_active = source.active
-        self._owned_keys = source_type.owned_keys
+        self._owned = (source_type.owned_keys, RESOURCE_KEYS)
         self._sites = {one: catalog_site(read.config, one) for one in PACKAGE_TYPES}
         package = model.Package.get(source.id)
         self._membership = Membership(
@@ -156,13 +156,11 @@ class PackageWriter:
         )
         site = self._sites[pending.package_type]
         ckan_actions.drop_taken_ids(laid.package, package.id)
-        owned: tuple[Collection[str], Collection[str]] = (self._owned_keys, RESOURCE_KEYS)
+        owned: tuple[Collection[str], Collection[str]] = self._owned
         if before := self._before.get(pending.id):
             # What the source has never stated is the editor's.
             owned = stated_keys(package_dict(before, site))
-        merged = merge(
-            existing, laid, site.keep_fields, owned=owned[0], owned_of_resources=owned[1]
-        )
+        merged = merge(existing, laid, site.keep_fields, owned=owned)
         if self._membership.is_of_source(record):
             merged["owner_org"] = laid.package["owner_org"]
         if record.name is not None and "name" not in site.keep_fields:

@@ -81,5 +81,9 @@ def test_an_odd_text_everywhere_is_saved_and_shown(site: CatalogSite, app: Any) 
         package = create(record, site, name)
         assert found(name)["id"] == package["id"]
         again = package_dict(record, site)
-        write("package_update", merge(package, again, owned=OWNED_KEYS), again.package)
+        write(
+            "package_update",
+            merge(package, again, owned=(OWNED_KEYS, RESOURCE_KEYS)),
+            again.package,
+        )
         assert app.get(f"/dataset/{name}").status_code == 200

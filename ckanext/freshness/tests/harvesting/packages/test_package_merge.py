@@ -13,7 +13,7 @@ from ckanext.freshness.harvesting.rdf.source_type import OWNED_KEYS
 from ckanext.freshness.harvesting.record import RESOURCE_KEYS, LaidOutRecord
 from ckanext.freshness.tests.harvesting.rdf.test_nothing_lost import harvested
 
-merge = functools.partial(package_merge.merge, owned=OWNED_KEYS)
+merge = functools.partial(package_merge.merge, owned=(OWNED_KEYS, RESOURCE_KEYS))
 
 EXISTING: dict[str, Any] = {
     "id": "p-1",
