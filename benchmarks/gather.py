@@ -113,7 +113,7 @@ def _end(seconds: float) -> None:
 
 
 _TO_IMPORT = """
-SELECT count(*) FROM harvest_object WHERE harvest_job_id = :job AND state IN ('WAITING', 'PAGE')"""
+SELECT count(*) FROM harvest_object WHERE harvest_job_id = :job AND state IN ('WAITING', 'BATCH')"""
 _ASSESSED = """
 INSERT INTO freshness_dataset (package_id, status)
 SELECT id, 'unavailable' FROM package WHERE type = 'dataset'"""

@@ -24,6 +24,7 @@ from .ckan_adapter.harvest import (
     harvesting_user,
     source_row,
 )
+from .harvesting import object_states
 from .harvesting.ckan.source_type import CKAN_PORTAL
 from .harvesting.dcat.source_type import DCAT_CATALOG
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
@@ -183,7 +184,7 @@ def harvest_here(source_id: str) -> str:
         .order_by(HarvestObject.extras.any(key="status", value="delete").desc())
     )
     done = set[str]()
-    # An import may leave records for later.
+    object_states.wake_lost()
     while ids := [row.id for row in waiting if row.id not in done]:
         done.update(ids)
         for object_id in ids:
@@ -193,6 +194,8 @@ def harvest_here(source_id: str) -> str:
                 harvest_object.retry_times += 1
                 harvest_object.save()
                 queue.fetch_and_import_stages(harvester, harvest_object)
+        # A batch may leave records, for which it had no time.
+        object_states.wake_lost()
     try:
         tk.get_action("harvest_jobs_run")(dict(context), {"source_id": source_id})
     except redis.exceptions.RedisError as error:

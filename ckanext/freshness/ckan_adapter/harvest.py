@@ -220,26 +220,18 @@ def unqueued_jobs(job_ids: Iterable[str]) -> list[str]:
 
     RabbitMQ cannot be asked: if the queues are there, return none.
     """
-    return _unqueued(job_ids, "gather", "harvest_job_id")
-
-
-def unqueued_objects(object_ids: Iterable[str]) -> list[str]:
-    """Return the harvest objects that neither wait in Redis nor have been taken by a consumer.
-
-    RabbitMQ cannot be asked: if the queues are there, return none.
-    """
-    return _unqueued(object_ids, "fetch", "harvest_object_id")
-
-
-def _unqueued(ids: Iterable[str], stage: str, name: str) -> list[str]:
-    asked = list(ids)
+    asked = list(job_ids)
     connection = harvest_queue_connection() if asked else None
     if connection is None:
         return []
-    key = harvest_routing_keys()[stage]
+    key = harvest_routing_keys()["gather"]
     # First the queue, then the taken messages: a consumer may take one in between.
-    waiting = {json.loads(message)[name] for message in connection.lrange(key, 0, -1)}
-    return [id_ for id_ in asked if id_ not in waiting and not connection.exists(f"{key}:{id_}")]
+    waiting = {json.loads(message)["harvest_job_id"] for message in connection.lrange(key, 0, -1)}
+    return [
+        job_id
+        for job_id in asked
+        if job_id not in waiting and not connection.exists(f"{key}:{job_id}")
+    ]
 
 
 def harvest_queue_connection() -> Any | None:

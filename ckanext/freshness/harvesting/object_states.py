@@ -10,7 +10,7 @@ import logging
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import redis
 import sqlalchemy as sa
@@ -19,7 +19,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import is_held, is_loss
-from ..ckan_adapter.harvest import publish_jobs, unqueued_jobs, unqueued_objects
+from ..ckan_adapter.harvest import publish_jobs, unqueued_jobs
 from ..dates import utc, utc_now
 from ..web.urls import loose_spelling
 from .known_records import RESOURCE_IDS, extras_of
@@ -45,7 +45,7 @@ class PendingObject:
 
     id: str
     guid: str
-    state: str
+    report_status: str | None
     content: str | None
     package_id: str | None
     job_id: str
@@ -85,7 +85,7 @@ def load(object_ids: Sequence[str]) -> list[PendingObject]:
         row.id: PendingObject(
             id=row.id,
             guid=row.guid,
-            state=row.state,
+            report_status=row.report_status,
             content=row.content,
             package_id=row.package_id,
             job_id=row.harvest_job_id,
@@ -267,13 +267,6 @@ def add_error(object_id: str, message: Message) -> None:
     model.Session.commit()
 
 
-def has_failed(object_id: str) -> bool:
-    """Return whether an object has an error that was added by :func:`add_error`."""
-    errors = harvest.OBJECT_ERROR.c
-    has_error = sa.exists().where(errors.harvest_object_id == object_id, errors.stage == "Import")
-    return bool(model.Session.execute(sa.select(has_error)).scalar())
-
-
 def _add(table: Any, message: Message, owner: Any, **values_of_row: str) -> None:
     """Add an error, if the row to which it belongs is still there.
 
@@ -285,20 +278,24 @@ def _add(table: Any, message: Message, owner: Any, **values_of_row: str) -> None
     model.Session.execute(sa.insert(table).from_select(list(row), values))
 
 
-def read_again(harvest_object: Any, object_id: str, source_id: str) -> bool:
+def result(harvest_object: Any, object_id: str, source_id: str) -> bool | Literal["unchanged"]:
     """Update a HarvestObject of ckanext-harvest with what its import has written.
 
-    :returns: False if its row is gone, because its source was cleared. ckanext-harvest can still use the
-        object, as far as it does after an import.
+    :returns: what has become of it, as ckanext-harvest understands it. If its row is gone, because its source
+        was cleared, ckanext-harvest can still use the object, as far as it does after an import.
     """
-    statement = sa.select(_object.c.current, _object.c.package_id).where(_object.c.id == object_id)
-    row = model.Session.execute(statement).first()
+    statement = sa.select(_object.c.current, _object.c.package_id, _object.c.report_status)
+    row = model.Session.execute(statement.where(_object.c.id == object_id)).first()
     if row is None:
+        log.info("Harvest object %s is gone, because its source was cleared", object_id)
         _fill_unloaded(harvest_object, id=object_id, harvest_source_id=source_id)
         return False
-    for key, value in row._mapping.items():
-        set_committed_value(harvest_object, key, value)
-    return True
+    for key in ("current", "package_id"):
+        set_committed_value(harvest_object, key, row._mapping[key])
+    if row.report_status in (None, "errored"):
+        return False
+    # A later job may have found or deleted the record since.
+    return bool(row.current) or row.report_status == "deleted" or "unchanged"
 
 
 def _fill_unloaded(row: Any, **known: str) -> None:
@@ -312,7 +309,7 @@ def _fill_unloaded(row: Any, **known: str) -> None:
 def finish(done: Sequence[str], failed: Sequence[str]) -> None:
     """Write the final states of objects and commit. A record counts as changed until an import succeeds.
 
-    ckanext-harvest writes the state of a batch's lead itself; the rules here are the same as its own.
+    ckanext-harvest writes only that of the object that a message names. The rules here are its own.
     """
     sibling = _object.alias()
     objects_of_package = (
@@ -336,24 +333,6 @@ def finish(done: Sequence[str], failed: Sequence[str]) -> None:
     model.Session.commit()
 
 
-def send_alone(followers: Collection[str]) -> None:
-    """Make followers that still wait for their lead wait for consumers of their own, and commit.
-
-    ``ckan harvester run`` sends their messages.
-    """
-    _wait(_object.c.state == BATCHED, _object.c.id.in_(followers))
-
-
-def _wait(*conditions: Any) -> None:
-    model.Session.execute(
-        sa.update(_object)
-        .where(*conditions)
-        .values(state="WAITING")
-        .execution_options(synchronize_session=False)
-    )
-    model.Session.commit()
-
-
 # Interrupted jobs and objects
 
 
@@ -362,10 +341,7 @@ def resume() -> None:
 
     An unexpected error is logged, so that ckanext-harvest can still do its own work for all sources.
     """
-    for step in (
-        _resend_jobs,
-        _wake_lost,
-    ):
+    for step in (_resend_jobs, wake_lost):
         try:
             step()
         except redis.exceptions.RedisError as error:
@@ -418,21 +394,30 @@ def _running(*conditions: Any) -> list[str]:
     return list(model.Session.execute(statement).scalars())
 
 
-def _wake_lost() -> None:
-    """Make objects wait for a consumer of their own if no process imports them and no message names them.
+def wake_lost() -> None:
+    """Let objects wait for messages of their own if no process imports them, and none will.
 
-    A lead is lost if its consumer is killed and Redis is emptied. A process that harvests without the queue
-    holds its lock. The followers of a lead are lost if it ended without them.
+    The consumer of their message was killed, or had no time for all of them. If it has just taken the message,
+    two consumers have it, and the second finds everything done.
     """
-    begun = _object.c.state.in_(("FETCH", "IMPORT"))
-    unqueued = load(unqueued_objects(_running(begun)))
-    _wait(begun, _object.c.id.in_([item.id for item in unqueued if not is_held(item.lock)]))
-    lead = _object.alias("lead")
-    has_leads = sa.exists().where(
-        lead.c.harvest_job_id == _object.c.harvest_job_id,
-        lead.c.state.in_(("WAITING", "FETCH", "IMPORT")),
+    begun = load(_running(_object.c.state.in_(("FETCH", "IMPORT"))))
+    _wait([item.id for item in begun if not is_held(item.lock)])
+    other = _object.alias()
+    has_messages = sa.exists().where(
+        other.c.harvest_job_id == _object.c.harvest_job_id,
+        other.c.state.in_(("WAITING", "FETCH", "IMPORT")),
     )
-    _wait(_object.c.id.in_(_running(_object.c.state == BATCHED, ~has_leads)))
+    _wait(_running(_object.c.state == BATCHED, ~has_messages))
+
+
+def _wait(object_ids: Collection[str]) -> None:
+    model.Session.execute(
+        sa.update(_object)
+        .where(_object.c.id.in_(object_ids), _object.c.state.in_(("FETCH", "IMPORT", BATCHED)))
+        .values(state="WAITING")
+        .execution_options(synchronize_session=False)
+    )
+    model.Session.commit()
 
 
 def _resend_jobs() -> None:

@@ -27,8 +27,10 @@ from .survey import RecordChange
 
 GATHERED = "GATHER"
 """State of an object while its gather runs. ``harvester run`` publishes every object that is WAITING."""
-BATCHED = "PAGE"
-"""State of an object that waits in the queue message of another object, the lead of its batch."""
+BATCHED = "BATCH"
+"""State of an object that waits, and the message that stands for it names another object of its batch."""
+BATCH = "batch"
+"""Harvest object extra: the ids of the other objects of its batch, as JSON."""
 
 STATUS = {
     RecordClass.NEW: "new",
@@ -162,30 +164,29 @@ class ObjectWriter:
     def release(self, batch_size: int) -> list[str]:
         """Hand the objects to the consumers of the queue, and end the gather. Commits.
 
-        The first object of each batch, its lead, waits for a consumer; the others follow it. Deletions come
-        first: a record that is made anew can have the name of the one that it replaces.
+        Deletions come first: a record that is made anew can have the name of the one that it replaces.
 
-        :param batch_size: how many records one message of the queue carries, at least 1
-        :returns: the ids of the leads
+        :param batch_size: for how many objects a message of the queue stands, at least 1
+        :returns: the first object of each batch, which its message names
         """
         ids = [*self._to_delete, *self._to_import]
         batches = [ids[start : start + batch_size] for start in range(0, len(ids), batch_size)]
-        leads = [batch[0] for batch in batches]
+        first = [batch[0] for batch in batches]
         _insert(
             _extra,
-            [_extra_row(batch[0], "page", json.dumps(batch[1:])) for batch in batches if batch[1:]],
+            [_extra_row(batch[0], BATCH, json.dumps(batch[1:])) for batch in batches if batch[1:]],
         )
         model.Session.execute(
             sa.update(_object)
             .where(_object.c.harvest_job_id == self._job_id, _object.c.state == GATHERED)
-            .values(state=sa.case((_object.c.id.in_(leads), "WAITING"), else_=BATCHED))
+            .values(state=sa.case((_object.c.id.in_(first), "WAITING"), else_=BATCHED))
         )
         # In the same transaction: a job whose objects are released must not be gathered again.
         model.Session.execute(
             sa.update(_job).where(_job.c.id == self._job_id).values(gather_finished=utc(utc_now()))
         )
         model.Session.commit()
-        return leads
+        return first
 
     def _add(
         self,

@@ -30,7 +30,7 @@ from . import holds, job_report, known_records, object_states, object_writer
 from .legal_values import json_text
 from .messages import HarvestMessage, Message, MessageCode
 from .object_states import PendingObject
-from .object_writer import BATCHED, ObjectWriter, set_extras
+from .object_writer import BATCH, ObjectWriter, set_extras
 from .packages.ckan_actions import ImportFailed
 from .packages.organizations import ensure_organizations
 from .packages.writer import PackageWriter
@@ -44,9 +44,6 @@ log = logging.getLogger(__name__)
 
 BATCH_SIZE = 50
 """How many records one message of the fetch queue carries."""
-
-_DONE = frozenset({"added", "updated", "deleted", "not modified"})
-"""The report statuses of objects whose import has succeeded."""
 
 _PLAIN_ERRORS = (
     *(ConfigError, ImportFailed, TimeLimitError, database.TablesMissingError),
@@ -133,15 +130,11 @@ def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[st
         # The queue sends a job again after two hours. A gather that held this lock before us has either
         # finished, or died and left an incomplete attempt.
         job = harvest.job_row(job_id)
-        if job is None:
-            log.info("Harvest job %s is gone, because its source was cleared: not gathered", job_id)
+        if job is None or job.status not in harvest.UNFINISHED:
+            log.info("Harvest job %s was aborted, or cleared with its source: not gathered", job_id)
             return []
         if job.gather_finished:
             return object_writer.waiting(job_id)
-        if job.status not in harvest.UNFINISHED:
-            # The job was aborted after its consumer had died, and the queue sent it again.
-            log.info("Harvest job %s is %s: not gathered", job_id, job.status)
-            return []
         object_writer.discard_attempt(job_id)
         source = source_of(harvest.source_row(job.source_id))
         return _gather(source_type, source, job_id, now)
@@ -240,77 +233,57 @@ def fetch(harvest_object: Any) -> Literal[True]:
     return True
 
 
-def import_(lead: Any) -> bool | Literal["unchanged"]:
-    """Import an object, and the objects that follow it in the same message of the queue.
+def import_(first: Any) -> bool | Literal["unchanged"]:
+    """Import an object, and the others of its batch, for which the same message of the queue stands.
 
     This can be repeated at any point: an object becomes current in the transaction that writes its
     package, and counts as complete only when Solr has the package too.
 
-    :param lead: the HarvestObject that the queue names.
-    :returns: whether the lead was imported. ckanext-harvest writes the lead's state; the states of the
-        others are written here.
+    :param first: the HarvestObject that the message names.
+    :returns: what has become of it. ckanext-harvest writes its state once more.
     """
-    lead_id, source_id = lead.id, lead.harvest_source_id
-    # ``ckan harvester import`` imports objects whatever has become of them.
-    attempt = lead.retry_times if lead.state == "IMPORT" else 0
-    if lead.report_status in _DONE and not lead.current:
-        # The queue sends it again. A later job may have found or deleted its record since.
-        log.info("Harvest object %s has been imported: not imported again", lead_id)
-        return lead.report_status == "deleted" or "unchanged"
-    ids = [lead_id]
-    done = set[str]()
+    first_id, source_id = first.id, first.harvest_source_id
+    # ``ckan harvester import`` imports an object again, whatever has become of it.
+    is_again = first.report_status is not None and first.state != "IMPORT"
+    attempt = 0 if is_again else max(1, first.retry_times)
+    ids = [first_id]
     try:
         database.refuse_missing_tables()
-        with locked(*_locks(_batch(lead_id))):
-            # Another consumer may have imported the followers while this one waited for the locks.
-            batch = _batch(lead_id)
+        with locked(*_locks(_batch(first_id, attempt))):
+            # Another consumer may have imported them while this one waited for the locks.
+            batch = _batch(first_id, attempt)
             ids = [item.id for item in batch]
-            if attempt > 1:
-                # A record that ends its consumer must not cost the others of its batch their imports.
-                object_states.send_alone(ids[1:])
-                batch, ids = batch[:1], ids[:1]
-            if not _is_given_up(lead_id, attempt):
+            if attempt <= MOST_ENDS:
                 done, failed = _import_batch(source_id, batch, of_a_job=attempt > 0)
-                object_states.finish(sorted(done - {lead_id}), sorted(failed - {lead_id}))
-                # Those for which there was no time: the queue would soon send their batch again.
-                object_states.send_alone(ids[1:])
+            else:
+                done, failed = [], ids
+                for given_up in ids:
+                    object_states.add_error(given_up, GIVEN_UP)
+            if attempt:
+                object_states.finish(done, failed)
     except BaseException as error:
-        if _ends_consumer(error):
+        if isinstance(error, _STOPS) or is_loss(error):
+            # The consumer ends, and the queue sends the message again.
             raise
         _fail(error, ids)
-        object_states.finish([], ids[1:])
-        done.clear()
-    try:
-        if not object_states.read_again(lead, lead_id, source_id):
-            log.info("Harvest object %s is gone, because its source was cleared", lead_id)
-    except BaseException as error:
-        if _ends_consumer(error):
-            raise
-        _fail(error, [lead_id])
-        done.clear()
-    return lead_id in done
+        if attempt:
+            object_states.finish([], ids)
+    return object_states.result(first, first_id, source_id)
 
 
-def _batch(lead_id: str) -> list[PendingObject]:
-    """Return a lead with those of its followers that are still to be imported."""
-    lead = object_states.load([lead_id])
-    followers = json.loads(lead[0].extras.get("page", "[]")) if lead else []
-    return lead + [item for item in object_states.load(followers) if item.state == BATCHED]
+def _batch(first_id: str, attempt: int) -> list[PendingObject]:
+    """Return the objects of a message that are still to be imported.
 
-
-def _is_given_up(lead_id: str, attempt: int) -> bool:
-    """Decide whether only the next job tries to import an object again, and report why.
-
-    :param attempt: 1 for the first import in its job, and one more whenever a consumer did not come back; 0 if
-        the import is not of a job
+    :param attempt: 1 for the first import in its job, and one more whenever a consumer did not come back. Then
+        the object that the message names is alone: a record that ends its consumer costs no other record its
+        import. 0 if the import is not of a job, and whatever has become of that object does not matter
     """
-    if attempt and object_states.has_failed(lead_id):
-        # In another consumer, while this one waited for the locks.
-        return True
-    if attempt <= MOST_ENDS:
-        return False
-    object_states.add_error(lead_id, GIVEN_UP)
-    return True
+    batch = object_states.load([first_id])
+    if attempt == 0:
+        return batch
+    if attempt == 1 and batch:
+        batch += object_states.load(json.loads(batch[0].extras.get(BATCH, "[]")))
+    return [item for item in batch if item.report_status is None]
 
 
 def _locks(batch: Sequence[PendingObject]) -> list[str]:
@@ -321,11 +294,6 @@ def _locks(batch: Sequence[PendingObject]) -> list[str]:
     """
     records = [item.lock for item in batch]
     return records + [f"package {item.package_id}" for item in batch if item.package_id]
-
-
-def _ends_consumer(error: BaseException) -> bool:
-    """Decide whether an error of an import ends its consumer. The queue then sends the objects again."""
-    return isinstance(error, _STOPS) or is_loss(error)
 
 
 def _fail(error: BaseException, ids: Sequence[str]) -> None:
@@ -343,13 +311,14 @@ def _fail(error: BaseException, ids: Sequence[str]) -> None:
 
 def _import_batch(
     source_id: str, batch: Sequence[PendingObject], *, of_a_job: bool
-) -> tuple[set[str], set[str]]:
+) -> tuple[list[str], list[str]]:
     """Import objects in order, and commit their documents in Solr.
 
     :param of_a_job: stop if their job is aborted
-    :returns: the ids that are done, and those that failed. For the others there was no time.
+    :returns: the ids that are done, and those that failed. For the others there was no time: the queue would
+        soon send their message again. The next ``harvester run`` sends them alone.
     """
-    done, failed = set[str](), set[str]()
+    done, failed = list[str](), list[str]()
     if not batch:
         return done, failed
     writer = PackageWriter(harvest.source_row(source_id), batch)
@@ -364,15 +333,15 @@ def _import_batch(
             try:
                 _import_one(writer, item)
             except BaseException as error:
-                if _ends_consumer(error):
+                if isinstance(error, _STOPS) or is_loss(error):
                     raise
                 # A hook of another extension may raise anything. That fails this record, and the rest of the
                 # batch is still imported. If the package was written, its mark stays for the next refresh.
                 writer.marks = marks
                 _fail(error, [item.id])
-                failed.add(item.id)
+                failed.append(item.id)
             else:
-                done.add(item.id)
+                done.append(item.id)
             if time.monotonic() >= end:
                 break
     _confirm(writer.marks)

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
@@ -32,6 +33,7 @@ from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import queue
+from ckanext.harvest.model import HarvestObject
 
 pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
 
@@ -235,18 +237,18 @@ def harvest_order(job_id: str) -> list[str]:
         ),
         {"job": job_id},
     ).all()
-    ((lead, title),) = rows
-    page = model.Session.execute(
+    ((first, title),) = rows
+    others = model.Session.execute(
         sa.text(
             "SELECT o.content::json #>> '{fields,title}' FROM harvest_object_extra e, "
             "jsonb_array_elements_text(e.value::jsonb) WITH ORDINALITY AS f(id, n) "
             "JOIN harvest_object o ON o.id = f.id "
-            "WHERE e.key = 'page' AND e.harvest_object_id = :lead ORDER BY n"
+            "WHERE e.key = 'batch' AND e.harvest_object_id = :first ORDER BY n"
         ),
-        {"lead": lead},
+        {"first": first},
     ).scalars()
     model.Session.remove()
-    return [one.lower().replace(" ", "-") for one in (title, *page)]
+    return [one.lower().replace(" ", "-") for one in (title, *others)]
 
 
 def in_a_thread(work: Callable[[], object]) -> threading.Thread:
@@ -307,6 +309,16 @@ def test_a_page_that_two_consumers_have_is_imported_once(
     assert (job.stats["added"], job.stats["errored"], len(job.errors)) == (1, 2, 2)
     assert len(harvest.current()) == 1
     assert harvest.run().stats["added"] == 2
+
+
+def test_an_object_that_waits_again_when_its_import_begins(harvest: Harvest) -> None:
+    """``harvester run`` cannot tell that a consumer has just taken its message."""
+    job_id = harvest.start()
+    harvest.gather()
+    first = model.Session.query(HarvestObject).filter_by(state="WAITING").one()
+    assert p.get_plugin("fdp_harvester").import_stage(first) is True
+    harvest.fetch()
+    complete(harvest, harvest.finish(job_id))
 
 
 @pytest.mark.parametrize("in_queue", [True, False], ids=["consumers", "harvest_here"])

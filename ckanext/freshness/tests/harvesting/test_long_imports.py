@@ -80,6 +80,24 @@ def ended(errors: list[str]) -> None:
     assert error.startswith("Its import was ended after ")
 
 
+@pytest.mark.parametrize("in_queue", [True, False], ids=["consumers", "harvest_here"])
+def test_a_batch_that_takes_too_long(
+    harvest: Harvest, monkeypatch: pytest.MonkeyPatch, in_queue: bool
+) -> None:
+    """Its message imports what it has time for. The others are imported by themselves."""
+    monkeypatch.setattr(adapter, "BATCH_TIME", timedelta(0))
+    job_id = harvest.start()
+    if in_queue:
+        harvest.gather()
+        harvest.fetch()
+        assert len(harvest.current()) == 1
+    else:
+        harvest_here(harvest.source["id"])
+        assert len(harvest.current()) == 3
+    job = harvest.finish(job_id)
+    assert (job.stats["added"], job.errors) == (3, [])
+
+
 @pytest.fixture
 def portals(stumbling: StumblingPlugin) -> Any:
     """Two portals with changed datasets, and their sources."""
