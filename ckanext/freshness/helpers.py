@@ -331,6 +331,7 @@ def freshness_next_harvest(source_id: str) -> Markup | str | None:
 
     ckanext-harvest keeps the date of a source that became manual. It dates no source before its first job by
     schedule: such a source is due since its last edit. If no job starts soon after that, nothing starts jobs.
+    Nor does one start while another job of the source runs: that one counts instead.
     """
     row, package = harvest.source_row(source_id), model.Package.get(source_id)
     if row is None or package is None or row.frequency == "MANUAL" or not row.active:
@@ -338,7 +339,8 @@ def freshness_next_harvest(source_id: str) -> Markup | str | None:
     due, now = aware(row.next_run or package.metadata_modified), utc_now()
     if due > now:
         return freshness_time(due)
-    return tk._("within a few minutes") if due > now - harvest.CRON else None
+    is_free = all(job.is_over for job in harvests.jobs([source_id], 1))
+    return tk._("within a few minutes") if is_free and due > now - harvest.CRON else None
 
 
 def freshness_state(

@@ -119,12 +119,18 @@ def test_a_job_names_the_records_that_it_could_not_harvest(
 
 def test_pages_of_a_running_job_refresh_themselves(editor: Browser, idle: Harvest) -> None:
     job = idle.start()
+    model.Session.get(HarvestSource, idle.source["id"]).frequency = "DAILY"
+    model.Session.commit()
     admins = factories.SysadminWithToken()
     sysadmin = Browser(editor._app, admins)
     for url in (admin(idle), path(idle, "job"), path(idle, f"job/{job}")):
         (part,) = sysadmin.get(url).select("[hx-get][hx-trigger^='every 5s']")
         assert part["hx-select"] == f"#{part['id']}"
         assert "Waiting" in words(part)
+        # While one job runs, no other one starts.
+        assert "Next job" not in words(part)
+    clear = words(sysadmin.get(path(idle, "clear")))
+    assert "Delete all jobs of" in clear and "0 datasets" not in clear
 
 
 @pytest.mark.parametrize(
