@@ -43,13 +43,13 @@ def _frequencies() -> Iterator[SiteFinding]:
         values = [f"{value} ({count})" for value, count in not_understood.most_common()]
         yield warning(
             f"{counted(not_understood.total(), 'dataset has', 'datasets have')} an update frequency that is "
-            f"not understood, so nobody is told when its data are due: {named(values)}",
+            f"not understood, so nobody is told when new data are due: {named(values)}",
             'Correct these values, or add their meaning (docs/extending.rst, "A vocabulary of update '
             'frequencies"), restart CKAN, and then: ckan freshness refresh --all',
         )
     if count := rows(_WITHOUT_FREQUENCY).scalar() - not_understood.total():
         yield note(
-            f"{counted(count, 'dataset has', 'datasets have')} no update frequency, so nobody is told when its "
+            f"{counted(count, 'dataset has', 'datasets have')} no update frequency, so nobody is told when new "
             "data are due",
             "Choose one on the datasets' pages, or set ckanext.freshness.default_frequency.",
         )

@@ -242,6 +242,15 @@ SELECT g.title, count(*) FILTER (WHERE d.status = 'fresh' AND d.broken_since IS 
     count(*) FILTER (WHERE d.status <> 'unavailable' OR d.broken_since IS NOT NULL)
 FROM package p JOIN freshness_dataset d ON d.package_id = p.id JOIN "group" g ON g.id = p.owner_org
 WHERE p.state = 'active' {seen} GROUP BY 1"""
+HELD = """
+SELECT coalesce(sum(jsonb_array_length(held)), 0), count(*) FROM freshness_harvest_hold
+WHERE kept_at IS NULL AND released_at IS NULL"""
+FAULTY = """
+SELECT count(*) FROM harvest_source s JOIN LATERAL (
+    SELECT id FROM harvest_job WHERE source_id = s.id ORDER BY created DESC LIMIT 1
+) j ON EXISTS (SELECT FROM harvest_gather_error WHERE harvest_job_id = j.id AND message !~ 'deletions held')
+    OR EXISTS (SELECT FROM harvest_object_error e JOIN harvest_object o ON o.id = e.harvest_object_id
+        WHERE o.harvest_job_id = j.id)"""
 
 
 @pytest.mark.parametrize("role", SEEN)
@@ -261,7 +270,15 @@ def test_the_figures_of_the_overview_are_those_of_the_database(get: Get, role: s
     assert f"Not counted: {unknown} dataset" in text_of(page)
     cards = [text_of(one) for one in page.select(".fr-card")]
     late = sum(numbers.get(status, 0) for status in ("due", "overdue", "delinquent"))
-    for words in (f"Need an update {late} of {known} with", f"Broken links {broken} of {checked} "):
+    expected_cards = [
+        f"Need an update {late} of {known} with",
+        f"Broken links {broken} of {checked} ",
+    ]
+    if role == "sysadmin":
+        ((held, holding),), ((faulty,),) = counted(HELD), counted(FAULTY)
+        expected_cards += [f"Deletions on hold {held} from {holding} source"]
+        expected_cards += [f"Sources with errors {faulty} in their"]
+    for words in expected_cards:
         assert any(card.startswith(words) for card in cards), (words, cards)
     listed = {
         text_of(one.a): text_of(one.select_one(".fr-side"))
