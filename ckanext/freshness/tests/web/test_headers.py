@@ -1,4 +1,4 @@
-"""Retry-After and dates in every form that servers send, and the check of headers that we send."""
+"""Values of headers: dates, what can be sent, what can be stored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.web.headers import can_be_sent, illegal_header, parse_retry_after
+from ckanext.freshness.web.headers import can_be_sent, illegal_header, parse_retry_after, storable
 
 NOW = datetime(2026, 9, 1, 12, 0, tzinfo=timezone.utc)
 
@@ -69,3 +69,20 @@ def test_what_can_be_sent(value: str, sendable: bool) -> None:
 )
 def test_the_illegal_header_is_named(headers: dict[str, str], name: str | None) -> None:
     assert illegal_header(headers) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("plain", "plain"),
+        ("übel", "übel"),
+        ("a\0b", "a\ufffdb"),
+        # "ü" in UTF-8, read as ASCII with surrogateescape
+        ("\udcc3\udcbc", "ü"),
+        ("\udcff", "\ufffd"),
+        # A surrogate that stands for no byte
+        ("\ud800\udcff", "??"),
+    ],
+)
+def test_storable(text: str, stored: str) -> None:
+    assert storable(text) == stored
