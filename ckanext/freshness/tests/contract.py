@@ -24,7 +24,6 @@ CONTRACT = {
         "harvesting/test_url_spelling.py",
     ),
     "An unchanged record causes no import, no package write and no index write": (
-        "harvesting/fdp/test_end_to_end.py",
         "harvesting/test_object_writer.py",
     ),
     "What editors and other extensions wrote into a package stays": (

@@ -341,8 +341,7 @@ class RequestAttempts:
     def headers(self, target: Target) -> CIMultiDict[str]:
         """Return the headers of the request to ``target``; the request's own go to their origin only."""
         headers = CIMultiDict(self._common)
-        # A few servers break off what is to be closed.
-        if self.last and self.attempts == 1:
+        if self.last:
             headers["Connection"] = "close"
         if cookies := self.present.redirects.cookies_for(target):
             headers["Cookie"] = cookies

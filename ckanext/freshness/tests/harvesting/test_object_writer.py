@@ -10,8 +10,16 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting.known_records import current_records
+from ckanext.freshness.model import HarvestDocument
 from ckanext.freshness.reporting import harvests
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
+from ckanext.freshness.tests.harvesting.conftest import (
+    Harvest,
+    add_source,
+    extras,
+    indexed,
+    sysadmin,
+    written,
+)
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -28,8 +36,9 @@ def current(harvest: Harvest) -> list[tuple[str, str]]:
     return sorted((guid, package_id) for guid, package_id in rows)
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_one_object_for_each_record_that_is_not_unchanged(fdp: FdpServer) -> None:
-    # With pages, a malformed record makes its whole page malformed, which another test covers.
+    fdp.shuffle = True
     first, second = fdp.add_catalog(), fdp.add_catalog()
     kept, edited, moving, leaving, broken = (
         fdp.add_dataset(first, title=title)
@@ -46,6 +55,9 @@ def test_one_object_for_each_record_that_is_not_unchanged(fdp: FdpServer) -> Non
         assert told == {"status": "new", "dataset_url": url, "catalog_url": fdp.iri_of(first)}
         assert one.content
     assert current(harvest) == sorted((one.guid, one.package_id) for one in before.values())
+    packages, as_it_was = harvest.datasets(), (written(), indexed())
+    assert harvest.run().stats["not modified"] == 5
+    assert (written(), indexed()) == as_it_was
 
     fdp.change(edited, description="Edited again")
     fdp.move(moving, second)
@@ -80,6 +92,16 @@ def test_one_object_for_each_record_that_is_not_unchanged(fdp: FdpServer) -> Non
         f"{fdp.iri_of(broken)}: Its metadata file has a syntax error near line "
     )
 
+    found = harvest.datasets()
+    for url in map(fdp.iri_of, (kept, edited, moving, broken)):
+        assert (found[url]["id"], found[url]["name"]) == (
+            packages[url]["id"],
+            packages[url]["name"],
+        )
+        assert [one["id"] for one in found[url]["resources"]] == [
+            one["id"] for one in packages[url]["resources"]
+        ]
+    assert extras(found[moved.extras["dataset_url"]])["guid"] == moved.guid
     # The documented query, the harvester and the search agree on the current records.
     remaining = [fdp.iri_of(one) for one in (kept, edited, moving, broken, added)]
     known = current_records(harvest.source["id"])
@@ -153,3 +175,27 @@ def test_the_original_url_is_the_records_own(fdp: FdpServer) -> None:
     found = {plugin.get_original_url(one.id) for one in objects}
     assert found == {fdp.iri_of(catalog), fdp.iri_of(dataset)}
     assert plugin.get_original_url("no such object") is None
+
+
+def test_documents_are_remembered_by_their_bytes(fdp: FdpServer) -> None:
+    """The test changes the memory. The job believes it, so it did not parse the bytes."""
+    catalog = fdp.add_catalog()
+    fdp.add_dataset(catalog)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+
+    def rows() -> list[HarvestDocument]:
+        found = model.Session.query(HarvestDocument)
+        return list(found.filter_by(source_id=harvest.source["id"]))
+
+    learnt = {row.url: row.digest for row in rows()}
+    assert len([url for url in learnt if "#" not in url]) == 3  # root, catalog, page
+    harvest.run()
+    assert {row.url: row.digest for row in rows()} == learnt
+
+    (row,) = (one for one in rows() if one.url == fdp.iri_of(catalog))
+    row.outline = {**row.outline, "datasets": [*row.outline["datasets"], f"{fdp.url}/made-up"]}  # type: ignore[assignment]
+    model.Session.commit()
+    fdp.reset()
+    assert harvest.run().errors == []
+    assert fdp.count("/made-up") == 1

@@ -56,10 +56,6 @@ def filled(fdp: FdpServer, datasets: int = 4) -> None:
 # Changes of a source
 
 
-def nothing(fdp: FdpServer) -> None:
-    """Leave the source as it is."""
-
-
 def all_at_once(fdp: FdpServer) -> None:
     second = fdp.catalogs[1]
     edited, moved, removed = fdp.datasets[:3]
@@ -84,14 +80,6 @@ def one_record_away(fdp: FdpServer) -> None:
     fdp.remove(removed)
 
 
-def malformed(fdp: FdpServer) -> None:
-    fdp.break_turtle(fdp.datasets[0])
-
-
-def withdrawn(fdp: FdpServer) -> None:
-    fdp.withdraw(fdp.datasets[0])
-
-
 def all_gone(fdp: FdpServer) -> None:
     for record in fdp.datasets:
         fdp.remove(record)
@@ -100,13 +88,10 @@ def all_gone(fdp: FdpServer) -> None:
 @pytest.mark.parametrize(
     ("happens", "expected"),
     [
-        (nothing, {"unchanged": 4}),
         (all_at_once, {"new": 1, "changed": 1, "moved": 1, "deleted": 1, "unchanged": 1}),
         (catalog_away, {"new": 1, "kept": 4, "unreadable": 4, "errors": 1}),
         (root_away, {"kept": 4, "unreadable": 4, "errors": 1}),
         (one_record_away, {"deleted": 1, "unchanged": 2, "failed": 1, "kept": 1, "unreadable": 1}),
-        (malformed, {"unchanged": 3, "failed": 1, "kept": 1, "unreadable": 1}),
-        (withdrawn, {"unchanged": 3, "failed": 1, "kept": 1, "unreadable": 1}),
         (all_gone, {"held": 4}),
     ],
 )

@@ -1,45 +1,22 @@
-"""Identity and name of a record's dataset when the record goes and comes back elsewhere."""
+"""Records and sources at other URLs: which record, dataset and resource each is."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
+from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, stored
+from ckanext.freshness.tests.harvesting.test_pages import Browser, path, words
+from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
-from ckanext.freshness.tests.servers.faults import Status
+from ckanext.freshness.tests.servers.catalogue import CatalogueServer
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
 
 pytestmark = pytest.mark.usefixtures("clean_site")
-
-
-def test_a_record_that_moves_while_its_catalog_cannot_be_read(
-    fdp: FdpServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It stays in that catalog until the catalog is read, and moves then without a change of its own."""
-    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
-    fdp.layout.is_part_of = False
-    first, second = fdp.add_catalog(), fdp.add_catalog()
-    moving, refused = [fdp.add_dataset(first, distributions=0) for _ in range(2)]
-    fdp.add_dataset(first, distributions=0)
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    before = ids(harvest)
-    for record in (moving, refused):
-        fdp.unlist(record, first)
-        fdp.list_also(record, second)
-    fdp.faults[first.path] = Status(503)
-    assert harvest.run().stats["not modified"] == 2
-    fdp.withdraw(refused)
-    harvest.run()
-    fdp.faults.clear()
-    for record in (moving, refused):
-        fdp.publish(record)
-        assert harvest.run().stats["updated"] == 1
-        guid = f"catalog={fdp.iri_of(second)};dataset={fdp.iri_of(record)}"
-        assert guid in dict(harvest.current())
-    assert ids(harvest) == before and len(harvest.current()) == 3
 
 
 def serve(fdp: FdpServer, record: Record, url: str, *, subject: str) -> None:
@@ -73,8 +50,8 @@ def test_a_listing_that_turns_to_other_urls_of_its_records(fdp: FdpServer) -> No
         fdp.unlist(record, catalog)
         fdp.list_also(fdp.url + listed, catalog, Kind.DATASET)
     fdp.unlist(spelt, catalog)
-    for path in ("/dataset/spelt/", "/dataset/spelt//"):
-        fdp.add_dataset(catalog, path=path, title=path, distributions=0)
+    for other in ("/dataset/spelt/", "/dataset/spelt//"):
+        fdp.add_dataset(catalog, path=other, title=other, distributions=0)
     job = harvest.run()
     assert (job.errors, job.stats["deleted"]) == ([], 0)
     after = ids(harvest)
@@ -122,3 +99,74 @@ def test_deleted_records_that_come_back_at_other_urls(fdp: FdpServer) -> None:
         assert ((after["id"], after["name"]) == before[case]) is same, case
     assert len(ids(harvest)) == len(harvest.current()) == len(RETURNS) + len(others)
     assert harvest.run().stats["not modified"] == len(RETURNS) + len(others)
+
+
+def resource_ids(harvest: Harvest) -> dict[str, list[str]]:
+    """Return the ids of the datasets and of their resources."""
+    return {
+        package_id: sorted(resource["id"] for resource in stored(package_id)["resources"])
+        for _, package_id in harvest.current()
+    }
+
+
+def move(fdp: FdpServer, harvest: Harvest) -> None:
+    """Move a server to another host, with all its IRIs, and edit the source's URL."""
+    there = fdp.url_at("127.0.0.2")
+    fdp.renderer.base = there
+    harvest.switch(url=there)
+
+
+def test_records_at_other_paths_keep_their_ids_by_uuid(fdp: FdpServer) -> None:
+    """All records, distributions and files are at other URLs, and one distribution cannot be read there."""
+    catalog = fdp.add_catalog()
+    datasets = [fdp.add_dataset(catalog) for _ in range(3)]
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    before = resource_ids(harvest)
+    assert [len(resources) for resources in before.values()] == [2, 2, 2]
+    distributions = [
+        one
+        for dataset in datasets
+        for one in dataset.children[Kind.DISTRIBUTION]
+        if isinstance(one, Record)
+    ]
+    for record in [catalog, *datasets, *distributions]:
+        fdp.respell(record, f"/moved{record.path}")
+    for record in distributions:
+        name = record.fields["download_url"].rpartition("/")[2]
+        fdp.change(record, download_url=f"https://files.example/moved/{name}")
+    failing = distributions[0]
+    fdp.faults[failing.path] = faults.Status(500)
+    for _ in range(2):
+        job = harvest.run()
+        assert job.errors == []
+        assert resource_ids(harvest) == before
+    del fdp.faults[failing.path]
+    assert harvest.run().stats["updated"] == 1
+    assert resource_ids(harvest) == before
+    assert harvest.run().stats["not modified"] == 3
+
+
+def test_what_nothing_identifies_is_held(app: object, fdp: FdpServer) -> None:
+    """Numbers identify no records of another server, nor does a path with another title."""
+    catalog = fdp.add_catalog(id="1")
+    for number in range(3):
+        fdp.add_dataset(catalog, id=str(number))
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    with CatalogueServer(3) as here, CatalogueServer(3) as there:
+        there.entries = [
+            dataclasses.replace(one, title=f"Other {one.title}") for one in here.entries
+        ]
+        catalogue = add_source(here.source_url, source_type="dcat_catalog")
+        catalogue.run()
+        before = [(one, resource_ids(one)) for one in (harvest, catalogue)]
+        move(fdp, harvest)
+        catalogue.switch(url=there.source_url)
+        editor = Browser(app, factories.SysadminWithToken())
+        for one, datasets in before:
+            job = one.run()
+            assert (job.stats["added"], job.stats["deleted"]) == (3, 0)
+            assert datasets.items() <= resource_ids(one).items()
+            page = words(editor.get(path(one, "held")))
+            assert "3 of 6 datasets would be deleted. We stopped that." in page

@@ -78,9 +78,6 @@ PERIOD = [{"start": "2020-01-01", "end": "2023-12-31"}]
 SERVICES = [{"title": "API", "endpoint_url": ["https://example.org/api"]}]
 TITLES = {"en": "Cohort", "es": "Cohorte"}
 
-FORMS = ["en", "ca", "es"]
-"""The languages of the multilingual schema's forms."""
-
 IN_FIELDS: dict[str, dict[str, Any]] = {
     "core": {"title": "Cohort", "notes": "People who were asked.", "version": "1.0"},
     "dcat": {
@@ -178,34 +175,3 @@ def test_the_same_keys_land_where_the_site_has_them(
     assert theme == [THEMES[0]]
     assert [r["id"] for r in after["resources"]] == [r["id"] for r in dataset["resources"]]
     assert harvest.run().stats["not modified"] == 1
-
-
-@pytest.mark.parametrize("schema", ["multilingual"], indirect=True)
-def test_a_source_that_does_not_speak_the_sites_language(schema: str, fdp: FdpServer) -> None:
-    record = fdp.add_dataset(
-        fdp.add_catalog(),
-        title=[Literal("Titel", "nl"), Literal("Titre", "fr")],
-        description=Literal("Tekst", "nl"),
-        keyword=Literal("water", "nl"),
-        distributions=[
-            {
-                "title": Literal("Bestand", "nl"),
-                "download_url": "https://example.org",
-                "rights": Literal("Vrij", "nl"),
-            }
-        ],
-    )
-    harvest = add_source(fdp.source_url, language="nl")
-    assert harvest.run().errors == []
-    dataset = harvest.dataset(record, fdp)
-    assert (dataset["title"], dataset["notes"]) == ("Titel", "Tekst")
-    assert dataset["title_translated"] == {
-        "nl": "Titel",
-        "fr": "Titre",
-        **dict.fromkeys(FORMS, "Titel"),
-    }
-    assert dataset["tags_translated"] == {"nl": ["water"]}
-    assert [tag["name"] for tag in dataset["tags"]] == ["water"]
-    (resource,) = dataset["resources"]
-    assert resource["name_translated"] == dict.fromkeys(["nl", *FORMS], "Bestand")
-    assert resource["rights"] == {"nl": "Vrij"}

@@ -1,4 +1,4 @@
-"""What jobs, previews and commands tell of a source as a whole, and of the records that would be deleted."""
+"""What jobs, previews and their pages tell."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ckanext.freshness.tests.harvesting.harvested_site import preview as make_pr
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind, State
 from ckanext.harvest.model import HarvestJob, HarvestObject
 
 pytestmark = pytest.mark.usefixtures("clean_redis")
@@ -246,3 +247,27 @@ def test_a_job_says_what_it_waits_for(
     told(idle, after=timedelta(minutes=2))
     harvest.finish(job_id)
     assert idle not in read(pages[0])
+
+
+def test_drafts_and_what_becomes_no_dataset_are_told(fdp: FdpServer, app: Any) -> None:
+    catalog = fdp.add_catalog()
+    fdp.add_dataset(catalog, distributions=2)
+    for number in range(2):
+        fdp.withdraw(fdp.add_dataset(catalog, title=f"Draft {number}", distributions=0))
+    file, _ = fdp.records(Kind.DISTRIBUTION)
+    fdp.withdraw(file)
+    drafts = [one for one in (*fdp.datasets, file) if one.state is not State.PUBLISHED]
+    biobank = fdp.add_biobank(catalog)
+    harvest = add_source(fdp.source_url)
+    first = harvest.run()
+    assert (first.errors, first.stats["added"], first.drafts) == ([], 1, 3)
+    report = call_action("harvest_job_report", id=first.id)
+    assert report["not_harvested"] == [
+        {"kind": "Biobank", "count": 1, "examples": [fdp.url_of(biobank)]},
+        {"kind": "draft", "count": 3, "examples": sorted(map(fdp.url_of, drafts))},
+    ]
+    admin = {"Authorization": factories.SysadminWithToken()["token"]}
+    page = app.get(f"/harvest/{harvest.source['name']}/job/{first.id}", headers=admin).body
+    assert "Drafts, which nobody can read yet" in page and "Biobank" in page
+    second = harvest.run()
+    assert (second.stats["not modified"], second.drafts) == (1, 3)

@@ -200,6 +200,12 @@ NOT_WHOLE: dict[str, Row] = {
         "/c?page=2: The server has a fault (503)",
         before=PAGES,
     ),
+    "three pages, and a fault when they are read again": Row(
+        fault(lambda: faults.Status(503, after=len(PAGES), times=1)),
+        KEPT,
+        "The server has a fault (503)",
+        before=PAGES,
+    ),
     "a page without records": Row(paged("/c?page=3", ""), KEPT, "lists nothing", before=PAGES),
     "no link to the next page": Row(
         page(PAGES[0]), KEPT, "it lists 2 records and names no further pages", before=PAGES

@@ -222,18 +222,6 @@ class Meanwhile(Fault):
 
 
 @dataclasses.dataclass(slots=True)
-class Delay(Fault):
-    """The healthy answer, so many seconds late."""
-
-    is_honest: ClassVar[bool] = True
-    seconds: float = 1.0
-
-    async def respond(self, exchange: Exchange) -> web.StreamResponse:
-        await asyncio.sleep(self.seconds)
-        return exchange.healthy().response()
-
-
-@dataclasses.dataclass(slots=True)
 class Hang(Fault):
     """No answer until the client or the server ends; with `keep`, after that part of the body."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -50,14 +49,10 @@ def place(line: bytes) -> tuple[str, str]:
     return (found[2], found[3] + predicate) if found else ("", predicate)
 
 
-def answer(body: bytes, *headers: str) -> bytes:
-    """Return an answer as bytes."""
-    head = ["HTTP/1.1 200 OK", "Content-Type: application/n-triples", "Connection: close", *headers]
+def answer(body: bytes) -> bytes:
+    """Return an answer without a length as bytes."""
+    head = ["HTTP/1.1 200 OK", "Content-Type: application/n-triples", "Connection: close"]
     return "\r\n".join([*head, "", ""]).encode() + body
-
-
-def chunk(body: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(body), body)
 
 
 def turtle(server: CatalogueServer) -> Body:
@@ -75,29 +70,12 @@ def cut(form: str) -> Callable[[CatalogueServer], Fault]:
     return made
 
 
-def zipped(server: CatalogueServer, keep: float = 1.0) -> Raw:
-    body = gzip.compress(half(server))
-    body = body[: int(len(body) * keep)]
-    return Raw(answer(body, "Content-Encoding: gzip", f"Content-Length: {len(body)}"))
-
-
 HALVES: dict[str, Callable[[CatalogueServer], Fault]] = {
     "N-Triples, whole lines": lambda server: Body(half(server)),
     "N-Triples, a part of a line": lambda server: Body(half(server)[:-20]),
     "Turtle, whole datasets": turtle,
     **{f"{form}, cut": cut(form) for form in MEDIA_TYPES},
-    "gzip of a half": lambda server: zipped(server),
-    "half of a gzip": lambda server: zipped(server, 0.7),
     "206": lambda server: Status(206, half(server), {"Content-Type": "application/n-triples"}),
-    "less than its length": lambda server: Raw(
-        answer(half(server), f"Content-Length: {len(server.page(1).body)}")
-    ),
-    "chunks without an end": lambda server: Raw(
-        answer(chunk(half(server)), "Transfer-Encoding: chunked")
-    ),
-    "chunks with an end": lambda server: Raw(
-        answer(chunk(half(server)) + chunk(b""), "Transfer-Encoding: chunked")
-    ),
     "broken off": lambda server: Truncate(0.9),
 }
 
