@@ -77,18 +77,28 @@ def freshness_status_badge(package: dict[str, Any]) -> Markup | str:
     if not values:
         return ""
     status = shown_status(values[NAMES.status], values.get(NAMES.broken_since))
-    checks = (one.get(links.KEY) or {} for one in package.get("resources") or ())
-    is_broken = any(check.get("broken_since") for check in checks)
     look = (
         labels.state_of(status, values.get(NAMES.frequency_from)),
         status,
-        is_broken and status != NO_WORKING_LINK,
+        status != NO_WORKING_LINK and _has_broken_link(package),
         parse_date(values.get(NAMES.absent_since)),
     )
     made: dict[Any, Markup] = tk.g.setdefault("freshness_badges", {})
     if look not in made:
         made[look] = _badges(*look)
     return made[look].replace(_ANY_DATASET, quote(package["name"]))
+
+
+def _has_broken_link(package: dict[str, Any]) -> bool:
+    found: dict[str, bool | None] = tk.g.get("freshness_found", {})
+    if package["id"] not in found:
+        checks = (one.get(links.KEY) or {} for one in package.get("resources") or ())
+        return any(check.get("broken_since") for check in checks)
+    if found[package["id"]] is None:
+        ids = [id_ for id_, is_broken in found.items() if is_broken is None]
+        broken = links.with_broken_link(ids)
+        found |= {id_: id_ in broken for id_ in ids}
+    return bool(found[package["id"]])
 
 
 def _badges(

@@ -9,6 +9,7 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import yaml
+from flask import has_request_context
 
 from . import settings, views
 from .ckan_adapter import database, services
@@ -145,7 +146,10 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def after_dataset_search(
         self, search_results: dict[str, Any], search_params: dict[str, Any]
     ) -> dict[str, Any]:
-        links.show(search_results["results"])
+        # The badges of a page look up the links of all these datasets at once. The API has no badges.
+        if has_request_context():
+            found = tk.g.setdefault("freshness_found", {})
+            found |= {package.get("id"): None for package in search_results["results"]}
         labels.name_facet_values(search_results["search_facets"])
         return search_results
 
@@ -153,4 +157,4 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         # Without validation, the package is shown to be indexed, and Solr holds the stored status.
         if context.get("validate", True):
             hooks.show_current(pkg_dict, utc_now())
-        links.show([pkg_dict], context)
+        links.show(pkg_dict, context)

@@ -13,6 +13,7 @@ from ckan import model
 from ckan.tests import helpers
 
 from ckanext.freshness.model import CheckRun, FreshnessChange, FreshnessEvidence
+from ckanext.freshness.reporting import links
 from ckanext.freshness.tests.datasets import ours
 from ckanext.freshness_iati.report import CycleReport
 from ckanext.freshness_iati.tests.servers.registry_model import Dataset
@@ -126,6 +127,8 @@ def test_the_last_good_copy_outlives_failures_for_72_hours(site: Site) -> None:
     # Its only link is broken, which people read in place of its status; the others' are not.
     found = [ours(helpers.call_action("package_show", id=one.name)) for one in datasets(site)]
     assert ["freshness_broken_since" in one for one in found] == [False, True, False]
+    packages = [site.row(one).package_id for one in datasets(site)]
+    assert links.with_broken_link(packages) == {packages[1]}
     figures = done(site.later(hours=24).update(strict=True))
     assert (figures["datasets_expired"], figures["datasets_with_download"]) == (1, 2)
     assert site.bytes_of(bad) is None
