@@ -11,8 +11,9 @@ sequence of SQLAlchemy's tables.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -75,8 +76,12 @@ def unusable_tables() -> list[UnusableTables]:
     return [tables for tables in found if tables is not None]
 
 
-def tables_by_plugin() -> dict[str, Sequence[sa.Table]]:
-    """Return the tables of this extension and of those that build on it, enabled or not."""
+@cache
+def tables_by_plugin() -> Mapping[str, Sequence[sa.Table]]:
+    """Return the tables of this extension and of those that build on it, enabled or not.
+
+    The metadata of all installed packages are read once: while tables are unusable, each hook asks.
+    """
     others = {point.name: point.load() for point in entry_points(group=GROUP)}
     return {OWN: TABLES, **others}
 
@@ -118,6 +123,7 @@ def _unusable(plugin: str, tables: Sequence[sa.Table]) -> UnusableTables | None:
     return UnusableTables(plugin, can_be_upgraded=is_older or not names)
 
 
+@cache
 def _migrations(plugin: str) -> ScriptDirectory:
     source = inspect.getsourcefile(type(p.get_plugin(plugin)))
     assert source is not None

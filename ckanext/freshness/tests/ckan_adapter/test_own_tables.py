@@ -265,6 +265,7 @@ def test_tables_of_another_extension(tmp_path: Path, monkeypatch: pytest.MonkeyP
     )
     (tmp_path / "others_model.py").write_text(OTHERS)
     monkeypatch.syspath_prepend(str(tmp_path))
+    tables.tables_by_plugin.cache_clear()
     assert [table.name for table in tables.tables_by_plugin()["others"]] == ["others_row"]
     assert tables.unusable_tables() == [], "the plugin is not enabled"
     try:
@@ -274,6 +275,7 @@ def test_tables_of_another_extension(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert {"others_row", "freshness_dataset"} <= {*tables.existing_tables()}
     finally:
         model.Session.rollback()
+        tables.tables_by_plugin.cache_clear()
 
 
 OTHERS = """
