@@ -15,6 +15,7 @@ from ckan.cli import load_config
 from ckan.config.middleware import make_app
 from ckan.lib import search
 
+from ckanext.freshness.ckan_adapter.database import missing_tables
 from ckanext.freshness.ckan_adapter.packages import write_extras
 
 
@@ -25,6 +26,9 @@ class Site:
         logging.disable(logging.INFO)
         app = make_app(load_config())
         self._flask = getattr(app, "_wsgi_app", app)
+        if unusable := missing_tables():
+            # The hooks do nothing then, and would be found very fast.
+            raise SystemExit(" ".join(tables.sentence(str) for tables in unusable))
         self.user = self._site_user()
 
     def empty(self) -> None:

@@ -171,9 +171,6 @@ def copy_template(
     """Give each instance a fresh copy of the template's database, a core and an ini file."""
     write_ini(template, services)
     with exclusive(template.home / f"{template.label}-data.lock", f"it prepares {template.name}"):
-        if _stamp(template, services) != _migrations(template, ckan_bin):
-            # A migration may have been edited that was applied to the old template.
-            drop(template, services)
         _ensure_data(template, services, ckan_bin)
         for instance in instances:
             write_ini(instance, services)
@@ -195,12 +192,15 @@ def _ensure_core(instance: Instance, services: Services, ckan_bin: Path) -> bool
 def _ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None:
     port = services.port(services.postgres)
     core_is_new = _ensure_core(instance, services, ckan_bin)
+    wanted = _migrations(instance, ckan_bin)
+    if instance.kind in (Kind.TEMPLATE, Kind.BENCH) and _stamp(instance, services) != wanted:
+        # A migration may have been edited that was applied. Nobody misses the rows of these two.
+        drop(instance, services)
     exists = services.postgres.sql(
         port, f"SELECT 1 FROM pg_database WHERE datname = '{instance.name}'"
     )
     if not exists:
         services.postgres.sql(port, f"CREATE DATABASE {instance.name} TEMPLATE template0")
-    wanted = _migrations(instance, ckan_bin)
     if _stamp(instance, services) != wanted:
         with step(f"Making the tables of {instance.name}"):
             _ckan(instance, ckan_bin, "db", "init")
