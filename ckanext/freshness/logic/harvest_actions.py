@@ -11,7 +11,7 @@ import ckan.plugins.toolkit as tk
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..dates import utc_now, utc_text
-from ..harvesting import holds, known_records, preview
+from ..harvesting import holds
 from ..harvesting.sources import ForeignSource
 from .validators import count_costly
 
@@ -32,6 +32,9 @@ def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]
     :raises ValidationError: the source's type belongs to another harvester, or the user has asked for 60 checks
         and previews in this hour
     """
+    # Imported only for a preview: it needs all of the import.
+    from ..harvesting import preview
+
     source = _source(data_dict)
     try:
         preview.source_type_of(source)
@@ -65,6 +68,8 @@ def freshness_harvest_preview_show(
     :rtype: dictionary
     :raises ObjectNotFound: there is no such harvest source
     """
+    from ..harvesting import preview
+
     return preview.progress(_source(data_dict).id, utc_now())
 
 
@@ -218,6 +223,8 @@ def _log_decision(hold: Any, context: dict[str, Any], did: str) -> None:
 
 
 def _hold_dict(hold: Any) -> dict[str, Any]:
+    from ..harvesting.known_records import count_current
+
     package = model.Package
     ids = [record["package_id"] for record in hold.held]
     packages = {
@@ -238,7 +245,7 @@ def _hold_dict(hold: Any) -> dict[str, Any]:
         "held_at": utc_text(hold.held_at),
         "reason": hold.reason,
         "count": len(held),
-        "current": known_records.count_current(hold.source_id),
+        "current": count_current(hold.source_id),
         "held": held,
         "released_at": utc_text(hold.released_at),
         "released_by": hold.released_by,

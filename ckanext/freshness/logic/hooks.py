@@ -28,7 +28,7 @@ from ..ckan_adapter import database
 from ..ckan_adapter.core import IS_2_12, NAMES, form_mistakes, model
 from ..ckan_adapter.packages import package_extras, reindex_source
 from ..dates import parse_date, utc_now
-from ..harvesting import job_report, object_states, sources
+from ..harvesting import sources
 from ..harvesting.messages import code_of
 from ..harvesting.source_config import ConfigError
 from ..harvesting.source_type import saving
@@ -433,6 +433,9 @@ def harvest_jobs_run(
     fails.
     """
     tk.check_access("harvest_jobs_run", context, data_dict)
+    # Imported only where jobs are run, aborted or shown, as below: web workers import nothing of the import.
+    from ..harvesting import object_states
+
     object_states.resume()
     return original(context, data_dict)
 
@@ -444,6 +447,8 @@ def harvest_job_abort(
     """Abort a job, and say so in its report. Otherwise the job would look as if it had ended by itself."""
     tk.check_access("harvest_job_abort", context, data_dict)
     job: dict[str, Any] = original(context, data_dict)
+    from ..harvesting import object_states
+
     object_states.report_abort(job["id"])
     return job
 
@@ -473,6 +478,8 @@ def harvest_job_report(
     tk.check_access("harvest_job_show", context, data_dict)
     report: dict[str, Any] = original(context, data_dict)
     job_id = data_dict["id"]
+    from ..harvesting import job_report
+
     job_report.separate_codes(report)
     return report | job_report.of_no_field(job_id)
 
@@ -495,6 +502,8 @@ def _counting(jobs: Callable[[Any], Iterable[dict[str, Any]]]) -> Callable[..., 
     ) -> Any:
         answer = original(context, data_dict)
         if not database.missing_tables():
+            from ..harvesting import job_report
+
             job_report.count_unchanged(jobs(answer))
         return answer
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
+from html import escape
 from unicodedata import east_asian_width
 from urllib.parse import urlsplit
-from xml.sax.saxutils import escape, quoteattr
 
 import ckan.plugins.toolkit as tk
 from dateutil.parser import isoparse
@@ -86,7 +86,7 @@ def svg(label: str, words: str, colour: str) -> str:
     title = f"{label}: {words}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{_HEIGHT}" '
-        f'role="img" aria-label={quoteattr(title)}><title>{escape(title)}</title>'
+        f'role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>'
         f'<clipPath id="c"><rect width="{left + right}" height="{_HEIGHT}" rx="4"/></clipPath>'
         '<g clip-path="url(#c)" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" fill="#fff">'
         f'<rect width="{left}" height="{_HEIGHT}" fill="{_LABEL_COLOUR}"/>'
