@@ -18,7 +18,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 import ckan.plugins.toolkit as tk
@@ -31,6 +31,9 @@ LOCK_CLASS = 0x66726573
 """The class of our advisory locks with two numbers ("fres")."""
 
 _CHECKS = {"class": LOCK_CLASS, "table": -1}
+
+statement = cache(sa.text)
+"""Return SQL as a statement, which is made once: SQLAlchemy reads a text for its parameters."""
 
 _LOST = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
 """Errors of a lost connection, at first and later. Its locks have ended with it."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -214,7 +213,7 @@ _OF_RESOURCES = "r.id = ANY(:ids)"
 def _rows(which: str, ids: Sequence[str | None], most: int | None = None) -> list[Any]:
     """Return the active resources of some datasets, or with some ids, with their checks and copies."""
     values = {"ids": list(ids), "most": most}
-    return list(model.Session.execute(sa.text(_links(_ALL, which) + _ORDER), values))
+    return list(model.Session.execute(database.statement(_links(_ALL, which) + _ORDER), values))
 
 
 def _links(columns: str, which: str) -> str:
@@ -364,7 +363,7 @@ def with_broken_link(package_ids: Iterable[str]) -> set[str]:
     if database.missing_tables():
         return set()
     # Few datasets have a link that fails, and the facts of all others take five times as long.
-    failing = model.Session.execute(_failing(checked_elsewhere()), {"ids": list(package_ids)})
+    failing = model.Session.execute(_failing(), {"ids": list(package_ids)})
     ids = {row.package_id for row in failing}
     rule = settings.broken_rule()
     return {row.package_id for row in _facts(list(ids)) if _is_broken(row, rule)} if ids else set()
@@ -372,7 +371,7 @@ def with_broken_link(package_ids: Iterable[str]) -> set[str]:
 
 def _facts(package_ids: Sequence[str]) -> Iterable[Any]:
     known = "(c.tried_at IS NOT NULL OR o.key IS NOT NULL)"
-    statement = sa.text(_links(_OF_FACTS, f"{_OF_DATASETS} AND {known}"))
+    statement = database.statement(_links(_OF_FACTS, f"{_OF_DATASETS} AND {known}"))
     found: Iterable[Any] = model.Session.execute(statement, {"ids": package_ids})
     return found
 
@@ -381,15 +380,12 @@ def _is_broken(row: Any, rule: settings.BrokenRule | SelectionRules) -> bool:
     return row.failures is not None and is_broken(row, rule)
 
 
-@cache
-def _failing(elsewhere: str | None) -> sa.TextClause:
-    """Return SQL of the datasets with a link that fails. SQLAlchemy reads it once.
-
-    :param elsewhere: SQL of the links that other plugins check
-    """
+def _failing() -> sa.TextClause:
+    """Return SQL of the datasets with a link that fails."""
+    elsewhere = checked_elsewhere()
     others = f"""UNION ALL SELECT r.package_id FROM ({elsewhere}) o JOIN resource r ON r.id = o.resource_id
         WHERE r.package_id = ANY(:ids) AND o.failures > 0"""
-    return sa.text(f"""
+    return database.statement(f"""
 SELECT package_id FROM freshness_check WHERE package_id = ANY(:ids) AND failing_since IS NOT NULL
 {others if elsewhere else ""}""")
 

@@ -25,6 +25,7 @@ from ..checking.observations import DateColumn
 from ..checking.selection import IS_BROKEN
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
+from ..ckan_adapter.database import statement
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
 from ..dates import aware, aware_to_second, parse_date, stated_date
 from . import updates
@@ -109,9 +110,8 @@ def take(
     :param are_new: whether this transaction creates them, so that no plugin can have checked their links yet
     """
     session = model.Session
-    statement = _PACKAGES.format(harvest=harvest.newest_object_sql())
     packages = session.execute(
-        sa.text(statement),
+        statement(_PACKAGES.format(harvest=harvest.newest_object_sql())),
         {"ids": list(package_ids), "types": list(package_types), "key": DEFAULT_KEY},
     ).all()
     if not packages:
@@ -122,7 +122,7 @@ def take(
     gone: dict[str, list[str]] = defaultdict(list)
     values = {**ids, **settings.broken_rule().values}
     for row in session.execute(
-        sa.text(_resources_sql(None if are_new else checked_elsewhere())), values
+        statement(_resources_sql(None if are_new else checked_elsewhere())), values
     ).all():
         if row.id is None:
             gone[row.owner].append(row.known_id)
