@@ -39,6 +39,7 @@ from .reporting.report_tables import BROKEN
 from .reporting.tables import Context, Row, TableRequest
 from .runs import requested
 from .status import frequencies
+from .status.indexing import FACETS
 from .status.our_fields import ours_among
 
 _STYLESHEET = Path(__file__).parent / "public/freshness/freshness.css"
@@ -147,25 +148,28 @@ def freshness_frequencies() -> list[dict[str, Any]]:
 
 def freshness_facet(
     name: str, search_facets: dict[str, Any] | None
-) -> dict[str, list[dict[str, Any]]] | None:
-    """Return one of our facets: its ``groups`` with their statuses, in the order in which data age.
+) -> list[tuple[str, list[Mapping[str, Any]]]] | None:
+    """Return the titles and values of our facets, in the place of the facet of groups.
+
+    The statuses stand under their groups, in the order in which data age. The facets of sources and data are
+    left out if they find no dataset.
 
     :param name: as CKAN's templates know the facet
-    :returns: None for other facets; nothing for the facet of statuses, which stand under their groups, and
-        for those of sources and data if they find no dataset
+    :returns: None for facets that are not ours; empty for our others
     """
-    if name == NAMES.status:
-        return {}
-    if name in (NAMES.source, NAMES.data):
-        some = tk.h.get_facet_items_dict(name, search_facets or {}, limit=0)
-        return {"groups": [{**item, "field": name} for item in some]} if some else {}
-    if name != NAMES.group:
+    if name not in FACETS:
         return None
-    groups, statuses = (
-        tk.h.get_facet_items_dict(each, search_facets or {}, limit=0)
-        for each in (NAMES.group, NAMES.status)
-    )
-    return {"groups": labels.facet_levels(groups, statuses)}
+    if name != NAMES.group:
+        return []
+    items: dict[str, list[Mapping[str, Any]]] = {
+        field: [
+            {**item, "field": field}
+            for item in tk.h.get_facet_items_dict(field, search_facets or {}, limit=0)
+        ]
+        for field in FACETS
+    }
+    items[name] = labels.facet_levels(items[name], items.pop(NAMES.status))
+    return [(FACETS[field], values) for field, values in items.items() if values or field == name]
 
 
 def freshness_facts(package: dict[str, Any]) -> dict[str, str]:

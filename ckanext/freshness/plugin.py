@@ -143,6 +143,9 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def before_dataset_index(self, pkg_dict: dict[str, Any]) -> dict[str, Any]:
         return indexing.document(pkg_dict)
 
+    def before_dataset_search(self, search_params: dict[str, Any]) -> dict[str, Any]:
+        return indexing.with_facet_fields(search_params)
+
     def after_dataset_search(
         self, search_results: dict[str, Any], search_params: dict[str, Any]
     ) -> dict[str, Any]:

@@ -536,7 +536,8 @@ def our_values(package: Mapping[str, Any]) -> Mapping[str, str]:
 
     Empty if the dataset has no status, or if values under our names are the site's own.
     """
-    shown = {key: package[key] for key in NAMES.extras if isinstance(package.get(key), str)}
+    ours = [key for key in NAMES.extras if key in package]
+    shown = {key: package[key] for key in ours if isinstance(package[key], str)}
     values = shown | as_mapping(package.get("extras"))
     return values if look_ours(values) else {}
 
@@ -550,18 +551,17 @@ def name_facet_values(search_facets: dict[str, Any]) -> None:
 
 def facet_levels(
     groups: Sequence[Mapping[str, Any]], statuses: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+) -> list[Mapping[str, Any]]:
     """Return the groups of the facet with the statuses ``under`` them, in the order in which data age.
 
     A group of one status stands alone, unless the search has the status. The statuses stand alone while
     some documents have no group yet, so that no number is too small.
 
     :param groups: values of the facet as CKAN's templates have them: ``name``, ``count``, ``active``
-    :returns: these values, each with the ``field`` of the search that it is about
     """
-    by_status = {item["name"]: {**item, "field": NAMES.status} for item in statuses}
-    by_group = {item["name"]: {**item, "field": NAMES.group} for item in groups}
-    found = []
+    by_status = {item["name"]: item for item in statuses}
+    by_group = {item["name"]: item for item in groups}
+    found: list[Mapping[str, Any]] = []
     for group, members in GROUPS.items():
         under = [by_status[one] for one in members if one in by_status]
         item = by_group.get(group)

@@ -43,9 +43,18 @@ from ..ckan_adapter.packages import (
 from ..ckan_adapter.services import in_words, solr_answers
 from ..dates import parse_date, utc_now
 from ..model import Unindexed
+from ..translation import N_
 from .our_fields import site_values
 
 _GROUP_OF = {status: group for group, statuses in GROUPS.items() for status in statuses}
+
+FACETS = {
+    NAMES.group: N_("Freshness"),
+    NAMES.status: N_("Freshness"),
+    NAMES.source: N_("Harvest source"),
+    NAMES.data: N_("Dates in the data"),
+}
+"""The titles of our facets. The first list also shows the statuses, under their groups."""
 
 _MAX_TERM = 32766
 """Bytes of UTF-8 in one term, at most. Solr refuses a document with a longer term."""
@@ -112,11 +121,24 @@ def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, An
     """
     is_judged = package_type is None or package_type in settings.dataset_types()
     if is_judged and not missing_tables():
-        # One list shows both. The title also names the chosen values of a search.
-        titles |= dict.fromkeys((NAMES.group, NAMES.status), tk._("Freshness"))
-        titles[NAMES.source] = tk._("Harvest source")
-        titles[NAMES.data] = tk._("Dates in the data")
+        # CKAN draws a list for each title, and ours stand in one place. A chosen value is shown with its title.
+        titles |= {
+            field: tk._(title)
+            for field, title in FACETS.items()
+            if field == NAMES.group or field in tk.request.args
+        }
     return titles
+
+
+def with_facet_fields(search_params: dict[str, Any]) -> dict[str, Any]:
+    """Have Solr count the values of all our facets if a page shows one of them.
+
+    :param search_params: of ``package_search``; changed in place
+    """
+    fields = search_params.get("facet.field") or ()
+    if NAMES.group in fields:
+        search_params["facet.field"] = list(dict.fromkeys((*fields, *FACETS)))
+    return search_params
 
 
 def judged_extras(package_type: str | None) -> Sequence[str]:

@@ -8,7 +8,7 @@ declared then, and are not read for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,9 +33,16 @@ UNDETERMINED = ("api", "adhoc", "blocked", "page")
 """Why changes of a resource cannot be determined: each download differs, its host makes it on request, its host
 blocks checks, or its link leads to a page. If several apply, people see the first."""
 
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_STATUSES = frozenset(status.value for status in Status)
-_EVIDENCE = frozenset(evidence.value for evidence in Evidence)
+_RULES: Mapping[str, Callable[[str], object]] = {
+    NAMES.status: frozenset(status.value for status in Status).__contains__,
+    NAMES.evidence: frozenset(evidence.value for evidence in Evidence).__contains__,
+    NAMES.undetermined: UNDETERMINED.__contains__,
+    NAMES.frequency: re.compile(r"-?\d{1,9}").fullmatch,
+    NAMES.frequency_from: frozenset({"rhythm"}).__contains__,
+    NAMES.data_until: period_of,
+}
+"""By key, what decides whether this extension writes a value. The values under our other keys are moments."""
+_is_moment = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").fullmatch
 
 
 def look_ours(extras: Mapping[str, str]) -> bool:
@@ -46,7 +53,7 @@ def look_ours(extras: Mapping[str, str]) -> bool:
     :param extras: all extras of a dataset
     """
     values = _under_our_names(extras)
-    if not all(_is_valid(key, value) for key, value in values.items()):
+    if not _are_valid(values):
         return False
     status = values.get(NAMES.status)
     if status == Status.UNAVAILABLE.value:
@@ -68,7 +75,7 @@ def claimed(extras: Mapping[str, str]) -> dict[str, str]:
     For extras that a caller sends: a caller who sends ``freshness: fresh`` alone may not claim a status.
     """
     values = _under_our_names(extras)
-    return {} if all(_is_valid(key, value) for key, value in values.items()) else values
+    return {} if _are_valid(values) else values
 
 
 def _under_our_names(extras: Mapping[str, str]) -> dict[str, str]:
@@ -87,25 +94,13 @@ def as_mapping(extras: object) -> dict[str, str]:
     """Return a list of extras as actions take it by key; without malformed ones, which CKAN refuses."""
     found = {}
     for extra in extras if isinstance(extras, list) else ():
-        if isinstance(extra, Mapping) and isinstance(extra.get("key"), str):
-            found[extra["key"]] = str(extra.get("value", ""))
+        if isinstance(extra, dict) and isinstance(key := extra.get("key"), str):
+            found[key] = str(extra.get("value", ""))
     return found
 
 
-def _is_valid(key: str, value: str) -> bool:
-    if key == NAMES.status:
-        return value in _STATUSES
-    if key == NAMES.evidence:
-        return value in _EVIDENCE
-    if key == NAMES.undetermined:
-        return value in UNDETERMINED
-    if key == NAMES.frequency:
-        return re.fullmatch(r"-?\d{1,9}", value) is not None
-    if key == NAMES.frequency_from:
-        return value == "rhythm"
-    if key == NAMES.data_until:
-        return period_of(value) is not None
-    return _MOMENT.fullmatch(value) is not None
+def _are_valid(values: Mapping[str, str]) -> bool:
+    return all(_RULES.get(key, _is_moment)(value) for key, value in values.items())
 
 
 ADVICE = "Rename these fields, then: ckan freshness refresh"
