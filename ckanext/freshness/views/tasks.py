@@ -146,7 +146,7 @@ def act() -> ResponseReturnValue:
         raise tk.ValidationError({"id": [tk._("Tick the rows first.")]})
     done, refused = _with_each(ids, action, given)
     if not id:
-        text, about = _said_of_many(action, done, refused), None
+        text, about = _said_of_many(action, done, refused, given["wanted"]), None
     elif done:
         about = done[0][0]
         if is_htmx() and name == "check":
@@ -194,11 +194,13 @@ def _said(action: RowAction, about: Subject, wanted: str) -> str:
     return f"{said} {action.then()}".strip()
 
 
-def _said_of_many(action: RowAction, done: _Done, refused: _Refused) -> str:
-    """Return how many rows something was done with, and with which ones it was not and why."""
-    said = [labels.counted(action.many, len(done))]
-    if done and (result := action.then()):
-        said.append(result)
+def _said_of_many(action: RowAction, done: _Done, refused: _Refused, wanted: str) -> str:
+    """Return with which rows something was done, or with how many, and with which ones it was not and why."""
+    said = []
+    if len(done) == 1:
+        said.append(_said(action, done[0][0], wanted))
+    elif done:
+        said.append(f"{labels.counted(action.many, len(done))} {action.then()}".strip())
     for reason, titles in refused.items():
         named = ", ".join(filter(None, titles))
         about = f"{len(titles)} ({named})" if named else str(len(titles))
@@ -280,10 +282,11 @@ def read() -> ResponseReturnValue:
     if group:
         size, number = tasks.LONG, page_number()
     shown = tasks.worklist(_scope(), group=group, offset=(number - 1) * size, limit=size)
-    if group and number > 1 and not shown.tasks.get(group):
-        # The tasks of this page are done.
-        last = last_page(shown.counts[group], size)
-        return redirect_to("freshness_worklist.read", **{**_back(), "page": last})
+    if group and not shown.tasks.get(group):
+        # The tasks of this page are done, or those of the whole group.
+        count = shown.counts[group] if number > 1 else 0
+        left = {"page": last_page(count, size)} if count else {"page": None, "group": None}
+        return redirect_to("freshness_worklist.read", **{**_back(), **left})
     if "organization" not in _back():
         tasks.remember(_context(), shown.total)
     page = render(

@@ -78,7 +78,7 @@ def test_a_link_is_postponed_in_its_row(hand: Hand, path: str) -> None:
     tab.get_by_label("Why?").fill("The server moves")
     tab.get_by_label("Until").fill("2099-01-31")
     tab.get_by_role("button", name="Ignore", exact=True).click()
-    tab.get_by_text("1 row is ignored.").wait_for()
+    tab.get_by_text(re.compile(rf"{name}\)? is ignored\.")).wait_for()
     tab.wait_for_url(re.compile(re.escape(path.partition("?")[0]) + r"(\?|$)"))
     tab.goto("/freshness/mine?group=ignored")
     assert tab.locator(f"a[href*='/dataset/{name}/']").count() == 1

@@ -61,16 +61,18 @@ def test_ignore_until_a_day(post: Post, read: Read, what: str, group: str) -> No
     everything = words(read("/freshness/mine", "editor").select_one("#freshness-counts"))
     assert open_tasks(read, name) == {"update", "broken"} and told(ids, now) == {"dataset", "link"}
     until = (now + 30 * DAY).date().isoformat()
-    form = {"id": ids[what], "reason": "The <server> moves", "until": until}
-    page = post("ignore:::", "editor", list=f"mine.{group}", **form)
-    assert "1 row is ignored." in words(page)
+    title = "The ignored-dataset" if what == "dataset" else "Table (The ignored-link)"
+    form = {"id": ids[what], "reason": "The <server> moves", "list": f"mine.{group}"}
+    page = post("ignore:::", "editor", until="2020-01-01", **form)
+    refused = f"Nothing was changed in 1 ({title}): Choose a day that is not past."
+    assert refused in words(page) and "0 rows" not in words(page)
+    page = post("ignore:::", "editor", until=until, **form)
+    assert f"{title} is ignored." in words(page)
     assert open_tasks(read, name) == {"update", "broken"} - {group}
     assert told(ids, now) == {"dataset", "link"} - {what}
     assert facts(name) == status
     shown = read("/freshness/mine?group=ignored", "editor")
-    assert tasks(shown)["ignored"] == [
-        "The ignored-dataset" if what == "dataset" else "Table (The ignored-link)"
-    ]
+    assert tasks(shown)["ignored"] == [title]
     by = call_action("user_show", id="editor")["fullname"]
     said = f"because: The <server> moves ( {by}"
     shown = read(f"/dataset/{name}/freshness", "editor")
@@ -86,7 +88,9 @@ def test_ignore_until_a_day(post: Post, read: Read, what: str, group: str) -> No
             assert told(ids, now + days * DAY) == (
                 {"dataset", "link"} - ({what} if days == 30 else set())
             )
-    post(f"stop:::{ids[what]}", "editor", list="mine.ignored")
+    page = post(f"stop:::{ids[what]}", "editor", list="mine.ignored", back="group=ignored")
+    # Nothing else is ignored: all tasks are shown.
+    assert {"update", "broken"} <= tasks(page).keys()
     assert words(read("/freshness/mine", "editor").select_one("#freshness-counts")) == everything
     assert worklist.ignored(ids["dataset"]) is None and not worklist.ignored_links(ids["dataset"])
 
