@@ -23,7 +23,7 @@ from ..aging.evidence import Evidence
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import LOCK_CLASS
 from ..dates import parse_date, utc, utc_text
-from .decisions import OUTCOMES, CheckResult, Outcome, meant, outcomes_that
+from .decisions import OUTCOMES, CheckResult, Outcome, outcomes_that
 from .formats import Shape, TableShape
 from .observations import newest_period
 
@@ -108,9 +108,9 @@ def _summary(result: CheckResult, row: Any) -> dict[str, Any] | None:
     if not before.outdated:
         was = [TableShape(*one) for one in row.was["shape"] or ()]
         found = difference(was, result.shape or ()) or {}
-    after = newest_period(meant(result.known.dates or (), answer)) if result.hashed else None
+    after = newest_period(result.known.dates, answer) if result.hashed else None
     if after is not None:
-        earlier = None if before.outdated else newest_period(meant(before.dates or (), answer))
+        earlier = None if before.outdated else newest_period(before.dates, answer)
         found["data_until"] = [earlier, after]
     return found or None
 
@@ -143,7 +143,7 @@ def choose_column(resource_id: str, answer: Sequence[str | None] | None) -> bool
 
     What was learned of the dates of another column is forgotten.
 
-    :param answer: see :func:`.decisions.meant`
+    :param answer: see :func:`.observations.newest`
     :returns: whether the answer is stored
     """
     values = {"id": resource_id, "answer": None if answer is None else json.dumps(answer)}

@@ -241,7 +241,7 @@ class ResourceToCheck(NamedTuple):
     :ivar is_touched: whether the resource's own date is later than at the previous run
     :ivar doubts: whether dates and pages are doubted, as by the policy ``learned``: a date counts once it was
         compared with the file's contents, and a page is no evidence. HDX believes both
-    :ivar date_column: an editor's answer, see :func:`meant`
+    :ivar date_column: an editor's answer, see :func:`.observations.newest`
     """
 
     resource_id: str
@@ -650,20 +650,6 @@ def _seen(known: KnownContent, headers: AnswerHeaders, digest: Digest) -> KnownC
     )
 
 
-def meant(
-    columns: Sequence[DateColumn], answer: Sequence[str | None] | None
-) -> Sequence[DateColumn]:
-    """Return the columns that may say up to when data reach, after an editor was asked which one does.
-
-    :param columns: of dates, in the file
-    :param answer: the sheet and the name of one; empty for none of them; None without an answer. It does not
-        count as long as the file has no such column
-    """
-    if answer is None:
-        return columns
-    return [one for one in columns if [*answer] == [*one[:2]]] or (columns if answer else ())
-
-
 def with_tables(result: CheckResult, shape: Shape, dates: Sequence[DateColumn]) -> CheckResult:
     """Return a result with what was read of the file's tables.
 
@@ -676,8 +662,8 @@ def with_tables(result: CheckResult, shape: Shape, dates: Sequence[DateColumn]) 
     is_whole = bool(shape) and all(table.columns is not None for table in shape)
     found = merged(result.known.dates or (), dates, names if is_whole else None)
     before, answer = result.resource.known, result.resource.date_column
-    period = newest_period(meant(found, answer))
-    is_same = period == newest_period(meant(before.dates or (), answer))
+    period = newest_period(found, answer)
+    is_same = period == newest_period(before.dates, answer)
     at = (is_same and before.data_since) or result.attempt.at
     since = None if period is None else at
     known = replace(result.known, dates=found or None, data_since=since)

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ..web.errors import Meaning
-from .outlines import Outline, columns, lines, names_of
+from .outlines import Outline, Text
 
 _STRUCTURED = frozenset(
     {
@@ -69,15 +69,15 @@ _BUSY = re.compile(
 """What interfaces say while they prepare a file, and to whom has asked too often."""
 
 
-class ShortText:
-    """The text of a whole file. What several rules need of it is read once.
+class ShortText(Text):
+    """The text of a whole file.
 
     :param text: without leading and trailing blanks
     :param size: of the file, in bytes
     """
 
     def __init__(self, text: str, size: int) -> None:
-        self.text = text
+        super().__init__(text)
         self.size = size
 
     @property
@@ -101,20 +101,10 @@ class ShortText:
             found = found[0]
         return found if isinstance(found, dict) else None
 
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """Its names, see :mod:`.outlines`."""
-        return frozenset(names_of(self.text))
-
-    @cached_property
-    def columns(self) -> int:
-        """Its columns, see :func:`.outlines.columns`."""
-        return columns(self.text)
-
     @property
     def records(self) -> int:
         """The number of records at its beginning; 0 if it has one column at most."""
-        return lines(self.text) if self.columns > 1 else 0
+        return len(self.lines) if self.columns > 1 else 0
 
     def says_later(self) -> bool:
         """Return whether it is a JSON object that only says to come back later."""
@@ -189,7 +179,7 @@ def meaning_of_text(
         return _PERHAPS_DATA if looks and is_other else _DATA
     if is_other and is_small and (file.is_marked or file.records < 3):
         # A list of one column may be a new structure.
-        is_list = not file.is_marked and lines(text) > 2 and file.columns == 1
+        is_list = not file.is_marked and len(file.lines) > 2 and file.columns == 1
         return _PERHAPS_ERROR if is_list else _ERROR
     if looks:
         return _PERHAPS_DATA if is_message else _PERHAPS_ERROR

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from ..translation import N_
 from ..web.errors import Meaning
 from .error_texts import SHORT, TABLES, ShortText, meaning_of_text
-from .outlines import Outline, is_table, outline_of
+from .outlines import Outline, Text, is_table
 
 FIRST_BYTES = 16 * 1024
 """Bytes from the beginning of a file that decide its kind; fewer if the file is smaller."""
@@ -485,7 +485,7 @@ def _judge(name: str, found: FileKind, is_short: bool) -> bool | None:
 def outline(first: bytes, size: int) -> Outline:
     """Return the outline of a good file."""
     text = _text(first).strip(_BEFORE)
-    return outline_of("" if _is_binary(text) else text, size)
+    return Text("" if _is_binary(text) else text).outline(size)
 
 
 def _is_empty(first: bytes) -> bool:

@@ -193,11 +193,6 @@ class Hasher:
             self._staged.close()
             self._staged = None
 
-    @property
-    def first(self) -> bytes:
-        """The first :data:`.formats.FIRST_BYTES` bytes of the body, as far as they have arrived."""
-        return self._first
-
     def _close_kept(self) -> None:
         if self._kept is not None:
             # On a full disk, closing fails once more. The bytes are not needed.

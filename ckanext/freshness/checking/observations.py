@@ -462,8 +462,17 @@ def merged(
     return (*columns, *(column._replace(until=None) for column in still[:MOST_KEPT]))
 
 
-def newest(columns: Sequence[DateColumn]) -> DateColumn | Silence:
-    """Return the column that says up to when the data reach, or why none does."""
+def newest(
+    columns: Sequence[DateColumn] | None, answer: Sequence[str | None] | None = None
+) -> DateColumn | Silence:
+    """Return the column that says up to when the data reach, or why none does.
+
+    :param answer: an editor's: the sheet and the name of a column; empty for none of them; None without one.
+        It does not count as long as the file has no such column
+    """
+    columns = columns or ()
+    if answer is not None:
+        columns = [one for one in columns if [*answer] == [*one[:2]]] or (columns if answer else ())
     observed = [column for column in columns if role_of(column.name) is Role.OBSERVED]
     if not observed:
         observed = list(columns)
@@ -521,9 +530,11 @@ def _day(column: DateColumn) -> date:
     return date.fromisoformat(column.until or "")
 
 
-def newest_period(columns: Sequence[DateColumn]) -> str | None:
+def newest_period(
+    columns: Sequence[DateColumn] | None, answer: Sequence[str | None] | None
+) -> str | None:
     """Return the newest period of a file as :func:`period_text` writes it; None if that is not certain."""
-    found = newest(columns)
+    found = newest(columns, answer)
     return period_text(found) if isinstance(found, DateColumn) else None
 
 
@@ -538,13 +549,7 @@ def period_text(column: DateColumn) -> str:
         return f"{year}-W{week:02}"
     if column.precision == Precision.QUARTER:
         return f"{day.year}-Q{(day.month + 2) // 3}"
-    length = (
-        4
-        if column.precision == Precision.YEAR
-        else 7
-        if column.precision == Precision.MONTH
-        else None
-    )
+    length = {Precision.YEAR.value: 4, Precision.MONTH.value: 7}.get(column.precision)
     return day.isoformat()[:length]
 
 

@@ -7,7 +7,8 @@ left out. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -40,7 +41,7 @@ class Outline(NamedTuple):
     def differs(self, names: Collection[str]) -> bool:
         """Decide whether a text has half of the known names at most; False if none are known.
 
-        :param names: of the text, see :func:`names_of`
+        :param names: of the text
         """
         known = self.names.split("\n") if self.names else []
         return bool(known) and 2 * sum(name in names for name in known) <= len(known)
@@ -50,7 +51,7 @@ class Outline(NamedTuple):
         header = text[max(text.rfind("\n"), text.rfind("\r")) + 1 :].strip()
         return bool(self.names) and self.names in (
             header,
-            "\n".join(_header_names(_Head.of(header))),
+            "\n".join(Text(header).header),
         )
 
     def shares_nothing(self, names: Collection[str]) -> bool:
@@ -58,51 +59,71 @@ class Outline(NamedTuple):
         return bool(self.names and names) and set(self.names.split("\n")).isdisjoint(names)
 
 
-class _Head(NamedTuple):
-    """The first lines of a text that are not blank, and the first one of them that is a record, if any."""
+class Text:
+    """A text, of which only the beginning is searched, each part once.
 
-    lines: list[str]
-    record: str | None
+    :param text: without leading blanks; empty if a file is not text
+    """
 
-    @classmethod
-    def of(cls, text: str) -> _Head:
-        lines = list(islice(_lines(text), _MOST_LINES))
-        return cls(lines, _first_record(lines))
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The first lines that are not blank."""
+        # A regular expression takes four times as long.
+        lines = self.text[:_SEARCHED].replace("\r", "\n").split("\n")
+        return list(islice(filter(None, map(str.strip, lines)), _MOST_LINES))
+
+    @cached_property
+    def _record(self) -> str | None:
+        return _first_record(self.lines)
 
     @property
     def columns(self) -> int:
-        """See :func:`columns`."""
-        if self.record is None:
+        """The columns of delimited text, 1 of several lines without separators; else 0."""
+        if self._record is None:
             return int(len(self.lines) > 1)
-        return 1 + max(_separators(self.record))
+        return 1 + max(_separators(self._record))
 
+    @cached_property
+    def names(self) -> list[str]:
+        """Its names; an empty list if none are certain."""
+        text = self.text[:_SEARCHED]
+        if text[:1] in ("{", "["):
+            found = _keys(text)
+        elif text[:1] == "<":
+            root = _ROOT.search(_COMMENT.sub("", text))
+            found = [root[1]] if root else []
+        else:
+            found = self.header
+        # Keys that begin with a digit are dates and numbers.
+        return [
+            name[:_LONGEST_NAME] for name in found if name.isprintable() and not name[:1].isdigit()
+        ]
 
-def outline_of(text: str, size: int) -> Outline:
-    """Return the outline of a file.
+    @property
+    def header(self) -> list[str]:
+        """The names of the columns of delimited text; an empty list if it has no header."""
+        record = self._record
+        if record is None:
+            is_column = len(self.lines) > 2 and _ONE_COLUMN.fullmatch(self.lines[0])
+            return [self.lines[0]] if is_column else []
+        separator = max(",;\t|", key=record.count)
+        cells = [cell.strip(" \"'") for cell in record.split(separator)]
+        names = [cell for cell in cells if cell]
+        is_header = len(set(names)) == len(names) and not any(
+            name[0].isdigit() or name[0] in "+-." for name in names
+        )
+        return names if is_header else []
 
-    :param text: the beginning of the file, without leading blanks; empty if the file is not text
-    :param size: of the file, in bytes
-    """
-    head = _Head.of(text)
-    names = list(dict.fromkeys(_names(text[:_SEARCHED], head)))[:_MOST_NAMES]
-    return Outline(size, head.columns, "\n".join(names))
+    def outline(self, size: int) -> Outline:
+        """Return the outline of a file that begins so.
 
-
-def names_of(text: str) -> list[str]:
-    """Return the names at the beginning of a text; an empty list if none are certain."""
-    return _names(text[:_SEARCHED], _Head.of(text))
-
-
-def _names(text: str, head: _Head) -> list[str]:
-    if text[:1] in ("{", "["):
-        found = _keys(text)
-    elif text[:1] == "<":
-        root = _ROOT.search(_COMMENT.sub("", text))
-        found = [root[1]] if root else []
-    else:
-        found = _header_names(head)
-    # Keys that begin with a digit are dates and numbers.
-    return [name[:_LONGEST_NAME] for name in found if name.isprintable() and not name[:1].isdigit()]
+        :param size: of the file, in bytes
+        """
+        names = list(dict.fromkeys(self.names))[:_MOST_NAMES]
+        return Outline(size, self.columns, "\n".join(names))
 
 
 def _keys(text: str) -> list[str]:
@@ -123,40 +144,10 @@ def _keys(text: str) -> list[str]:
     return keys
 
 
-def _header_names(head: _Head) -> list[str]:
-    """Return the names of the columns of delimited text; an empty list if it has no header."""
-    lines, header = head
-    if header is None:
-        is_column = len(lines) > 2 and _ONE_COLUMN.fullmatch(lines[0])
-        return [lines[0]] if is_column else []
-    separator = max(",;\t|", key=header.count)
-    cells = [cell.strip(" \"'") for cell in header.split(separator)]
-    names = [cell for cell in cells if cell]
-    is_header = len(set(names)) == len(names) and not any(
-        name[0].isdigit() or name[0] in "+-." for name in names
-    )
-    return names if is_header else []
-
-
-def columns(text: str) -> int:
-    """Return the number of columns of delimited text, 1 if it has several lines without separators; else 0."""
-    return _Head.of(text).columns
-
-
-def lines(text: str) -> int:
-    """Return the number of lines at the beginning of a text that are not blank."""
-    return sum(1 for _ in _lines(text))
-
-
 def is_table(text: str) -> bool:
     """Return whether the first two lines have equally many separators, at least one."""
     lines = _LINE_END.split(text, maxsplit=2)[:2]
     return len(lines) > 1 and _first_record(lines) is not None
-
-
-def _lines(text: str) -> Iterator[str]:
-    # A regular expression takes four times as long.
-    return filter(None, map(str.strip, text[:_SEARCHED].replace("\r", "\n").split("\n")))
 
 
 def _first_record(lines: list[str]) -> str | None:

@@ -16,7 +16,6 @@ from ..aging.evidence import DatedEvidence, Evidence, newest, observe, remember,
 from ..aging.observed_frequency import END_OF_RHYTHM, rhythm
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..aging.vocabularies import Vocabulary
-from ..checking.decisions import meant
 from ..checking.observations import DateColumn, Silence, period_of, period_text
 from ..checking.observations import newest as newest_column
 from ..ckan_adapter.core import NAMES, REVIEW_KEY
@@ -157,7 +156,7 @@ def by_their_data(pieces: Iterable[DatedEvidence], dataset: DatasetSnapshot) -> 
 
 def _newest_data_at(resource: ResourceSnapshot) -> datetime | None:
     """Return until when changes of a file may have brought newer data; None if that is not certain."""
-    column = newest_column(meant(resource.dates, resource.date_column))
+    column = newest_column(resource.dates, resource.date_column)
     if resource.data_since is None or isinstance(column, Silence):
         return None
     period = period_of(period_text(column))
@@ -263,7 +262,7 @@ def _stands_since(
 
 def data_reached(dataset: DatasetSnapshot) -> tuple[ResourceSnapshot, DateColumn] | Silence:
     """Return the resource and the column that say up to when a dataset's data reach, or why none does."""
-    found = [(one, newest_column(meant(one.dates, one.date_column))) for one in dataset.resources]
+    found = [(one, newest_column(one.dates, one.date_column)) for one in dataset.resources]
     answers = [(resource, one) for resource, one in found if isinstance(one, DateColumn)]
     if answers:
         return max(answers, key=lambda answer: answer[1].until or "")

@@ -75,7 +75,7 @@ class ResourceSnapshot:
     """When a check last saw another file."""
     date_column: Sequence[str | None] | None = None
     """An editor's answer, which of its columns says up to when its data reach; see
-    :func:`..checking.decisions.meant`."""
+    :func:`..checking.observations.newest`."""
 
 
 @dataclass(frozen=True, slots=True)
