@@ -172,24 +172,16 @@ def _never_checked(row: Any, rules: SelectionRules) -> str | None:
     return SelectionReason.AD_HOC.value if is_ad_hoc else None
 
 
-_CHECK = f"""SELECT k.tried_at, {FAILURES.format(row="k")}, k.failed_at, k.succeeded_at,
-        greatest(k.changed_at, k.change_seen_at) AS changed_at, k.undetermined, k.attempts,
-        k.promised, k.found, k.known -> 'dates_lie' AS dates_lie
-    FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""
-
-# CKAN gives a resource that was written without its id a new one. Its URL is the same. Looking for its own row
-# first keeps the time from growing with the square of the number of resources. Another resource that is still
-# there keeps its history for itself. Other plugins check some links.
+# PostgreSQL plans a lateral join without a limit as a plain join.
 _LINKS = f"""
 SELECT {{columns}}
 FROM resource r
 LEFT JOIN LATERAL ({{elsewhere}}
-    ({_CHECK} AND k.resource_id = r.id)
-    UNION ALL
-    ({_CHECK} AND NOT EXISTS (
-        SELECT FROM resource o WHERE o.id = k.resource_id AND o.state = 'active'
-    ) ORDER BY k.resource_id LIMIT 1)
-    LIMIT 1
+    SELECT k.tried_at, {FAILURES.format(row="k")}, k.failed_at, k.succeeded_at,
+        greatest(k.changed_at, k.change_seen_at), k.undetermined, k.attempts, k.promised, k.found,
+        k.known -> 'dates_lie'
+    FROM freshness_check k WHERE k.resource_id = r.id AND k.url = r.url
+    {{limit}}
 ) c (tried_at, failures, failing_since, failed_at, succeeded_at, changed_at, undetermined, attempts, promised,
     found, dates_lie) ON true
 LEFT JOIN freshness_copy o ON o.resource_id = r.id AND o.key IS NOT NULL
@@ -219,7 +211,8 @@ def _rows(which: str, ids: Sequence[str | None], most: int | None = None) -> lis
 def _links(columns: str, which: str) -> str:
     links = checked_elsewhere()
     elsewhere = "" if links is None else _ELSEWHERE.format(links=links)
-    return _LINKS.format(columns=columns, elsewhere=elsewhere, which=which)
+    limit = "LIMIT 1" if links else ""
+    return _LINKS.format(columns=columns, elsewhere=elsewhere, which=which, limit=limit)
 
 
 # Copies: their URLs, which are never stored, their date and their size.

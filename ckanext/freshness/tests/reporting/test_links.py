@@ -58,7 +58,12 @@ def test_facts(act: Act) -> None:
     ]
     # Results for another URL are not shown.
     act("resource_patch", id=dataset["resources"][0]["id"], url="http://x.org/other")
-    assert facts(act, dataset)[0] is None
+    found = facts(act, dataset)
+    assert found[0] is None and found[1]["broken_since"]
+    # Resources that are written without their ids get new ones, and are the same.
+    links = [{"url": one["url"]} for one in act("package_show", id=dataset["id"])["resources"]]
+    act("package_patch", id=dataset["id"], resources=links)
+    assert facts(act, dataset) == found
 
 
 def test_they_are_stored_nowhere(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
