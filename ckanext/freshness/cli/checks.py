@@ -188,9 +188,8 @@ def found_lines(resources: Mapping[str, int]) -> list[str]:
 @click.option(
     "--since", metavar="DATE|RUN|last", help="Show status changes since then. Default: yesterday."
 )
-@click.option("--organization", metavar="NAME", help="Only datasets of this organization.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def report(since: str | None, organization: str | None, as_json: bool) -> None:
+def report(since: str | None, as_json: bool) -> None:
     """Count datasets by status, and list status changes.
 
     Also stores today's counts for the dashboard. The printed counts include private datasets. The stored counts
@@ -198,14 +197,11 @@ def report(since: str | None, organization: str | None, as_json: bool) -> None:
     """
     now = utc_now()
     try:
-        found = _report_tables(since, organization, now)
+        found = _report_tables(since, now)
         counts.record(now)
     except tk.ValidationError as error:
         words = (f"--{key}: {text}" for key, texts in error.error_dict.items() for text in texts)
         raise click.ClickException("; ".join(words)) from error
-    except tk.ObjectNotFound as error:
-        words = tk._("There is no organization {name}. Give its name or id.")
-        raise click.ClickException(words.format(name=organization)) from error
     except SEARCH_FAULTS as error:
         words = tk._("Solr does not answer, so that nothing could be counted: {error}")
         raise click.ClickException(words.format(error=in_words(error))) from error
@@ -216,12 +212,10 @@ def report(since: str | None, organization: str | None, as_json: bool) -> None:
         click.echo(line)
 
 
-def _report_tables(since: str | None, organization: str | None, now: datetime) -> dict[str, Any]:
+def _report_tables(since: str | None, now: datetime) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for table in (report_tables.STATUSES, report_tables.CHANGES):
-        asked = report_tables.request_for(
-            visibility.SITE, table, {"since": since, "organization": organization}, now
-        )
+        asked = report_tables.request_for(visibility.SITE, table, {"since": since}, now)
         found[table.name] = table.records(table.read(asked))
     return found
 
@@ -249,23 +243,16 @@ def _report_lines(found: dict[str, Any]) -> list[str]:
 
 @click.command()
 @click.argument("run", required=False)
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 1000),
-    default=20,
-    show_default=True,
-    help="Number of runs to list.",
-)
 @click.option("--hdx", is_flag=True, help="Also print the counts in the layout of HDX's reports.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def runs(run: str | None, limit: int, hdx: bool, as_json: bool) -> None:
+def runs(run: str | None, hdx: bool, as_json: bool) -> None:
     """List the newest runs, or show RUN (an id, or last).
 
     The last run is the newest check of all links.
     """
     context = {"user": site_user(), "ignore_auth": True}
     if run is None:
-        listed = tk.get_action("freshness_run_list")(context, {"limit": limit})
+        listed = tk.get_action("freshness_run_list")(context, {})
         if as_json:
             click.echo(json.dumps(listed, indent=2))
             return

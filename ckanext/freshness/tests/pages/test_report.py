@@ -300,7 +300,6 @@ def test_the_command(cli: Any, clean_site: None) -> None:
     for arguments, words in (
         (["--since", "soon"], "--since: soon is neither a date"),
         (["--since", "soon"], "nor last, the last check"),
-        (["--organization", "none"], "There is no organization none"),
     ):
         failed = cli.invoke(ckan, ["freshness", "report", *arguments])
         assert failed.exit_code == 1
