@@ -146,7 +146,7 @@ def test_catalogs_become_packages_of_their_own_type(app: Any, fdp: FdpServer) ->
     assert stored(package["id"])["title"] == "Rarer diseases"
     assert stored(package["id"])["name"] == package["name"]
 
-    fdp.remove_catalog(second)
+    fdp.remove(second)
     job = harvest.run()
     assert (job.errors, job.stats["deleted"]) == ([], 2)
     assert set(catalogs(harvest)) == {fdp.iri_of(first)}

@@ -19,9 +19,7 @@ from ckanext.freshness.tests.servers.fdp_render import Layout, Renderer
 from ckanext.freshness.tests.servers.negotiation import (
     JSON_LD,
     TURTLE,
-    converted,
     in_named_graph,
-    negotiate,
 )
 
 
@@ -89,11 +87,15 @@ class FdpServer(FdpModel, LoopbackServer):
             return refusal
         noise = self._next_noise()
         document = self.renderer.document(record, noise)
-        links = self.renderer.link_header(record, noise)
         if record.named_graph:
             body = in_named_graph(document, self.iri_of(record))
-            return Answer(200, body, {"Content-Type": JSON_LD, "Link": links})
-        return self._negotiated(document, links, request, plain=record.broken)
+            return Answer(200, body, {"Content-Type": JSON_LD})
+        accepted = {
+            one.partition(";")[0].strip() for one in request.headers.get("Accept", "*/*").split(",")
+        }
+        if accepted.isdisjoint(("*/*", TURTLE)):
+            return Answer(406)
+        return Answer(200, document.encode(), {"Content-Type": TURTLE})
 
     def _refusal(self, record: Record) -> Answer | None:
         if record.state is State.PUBLISHED:
@@ -103,15 +105,6 @@ class FdpServer(FdpModel, LoopbackServer):
 
     def _next_noise(self) -> int:
         return next(self._noise) if self.shuffle else 0
-
-    def _negotiated(self, document: str, links: str, request: Request, plain: bool) -> Answer:
-        """A document in the form that the client asked for; `plain` ones cannot be parsed."""
-        media_type = negotiate(request.headers.get("Accept", ""))
-        if media_type is None:
-            return Answer(406)
-        as_turtle = plain or media_type == TURTLE
-        body = document.encode() if as_turtle else converted(document, media_type)
-        return Answer(200, body, {"Content-Type": media_type, "Link": links})
 
 
 def as_single_catalogue(server: FdpServer) -> bytes:

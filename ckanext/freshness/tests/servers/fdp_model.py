@@ -100,9 +100,8 @@ class FdpModel:
         self.version = 0
         self._made = 0
         self._ticks = 0
-        self._records: dict[tuple[str, str], Record] = {}
+        self._records: dict[str, Record] = {}
         self._by_path: dict[str, Record] = {}
-        self._published: dict[tuple[str, Kind], tuple[int, list[Record]]] = {}
         fields: dict[str, Value] = {
             "title": "My FAIR Data Point",
             "description": "The reference layout, served for tests, demo and benchmarks.",
@@ -156,23 +155,16 @@ class FdpModel:
         self.version += 1
 
     def find(self, target: str) -> Record | None:
-        """The record at a request target, however it is percent-encoded; a query it does not have
-        itself is ignored."""
-        path, query = key_of(target)
-        return self._records.get((path, query)) or self._records.get((path, ""))
+        """The record at a request target, however it is percent-encoded, and whatever its query."""
+        return self._records.get(key_of(target))
 
     def published(self, parent: Record, kind: Kind) -> list[Record]:
         """The children that everybody may see."""
-        version = self.version
-        known = self._published.get((parent.path, kind))
-        if known is None or known[0] != version:
-            seen = [
-                child
-                for child in parent.listing(kind)
-                if isinstance(child, Record) and child.state is State.PUBLISHED
-            ]
-            known = self._published[parent.path, kind] = version, seen
-        return known[1]
+        return [
+            child
+            for child in parent.listing(kind)
+            if isinstance(child, Record) and child.state is State.PUBLISHED
+        ]
 
     # Making
 
@@ -202,7 +194,7 @@ class FdpModel:
         `fields` are those of `FIELDS`; `title`, `description`, `version` and `publisher` have
         defaults (None: without). `distributions` are made too: so many plain ones, or one for each
         mapping of fields. `part_of` is what the record itself calls its catalog, where that is
-        another. `path` puts it elsewhere than at `/dataset/<id>`, say at `/data?id=1;v=2`.
+        another. `path` puts it elsewhere than at `/dataset/<id>`.
 
         Raises TypeError for a field that does not exist.
         """
@@ -245,7 +237,7 @@ class FdpModel:
         self._set_state(record, {404: State.MISSING, 410: State.GONE}[status])
 
     def remove(self, record: Record) -> None:
-        """Delete it and what is below it: 404, and out of every listing."""
+        """Delete it and what is below it and has not moved: 404, and out of every listing."""
         for kind, children in record.children.items():
             for child in list(children):
                 if isinstance(child, Record) and child.part_of is record and child is not record:
@@ -255,10 +247,6 @@ class FdpModel:
             self.unlist(record, parent)
         del self._by_path[record.path]
         self._records = {key: kept for key, kept in self._records.items() if kept is not record}
-
-    def remove_catalog(self, catalog: Record) -> None:
-        """Delete a catalog with its datasets, those that moved elsewhere excepted."""
-        self.remove(catalog)
 
     def move(self, dataset: Record, catalog: Record, *, listing_follows: bool = False) -> None:
         """Another dct:isPartOf; the reference implementation's listings stay as they were."""
@@ -351,10 +339,9 @@ def _values(record: Record) -> dict[str, object]:
     return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 
-def key_of(target: str) -> tuple[str, str]:
-    """Path and query of a target, percent-decoded each for itself, so that `%3F` is no `?`."""
-    path, _, query = target.partition("?")
-    return unquote(path), unquote(query)
+def key_of(target: str) -> str:
+    """The path of a target, percent-decoded."""
+    return unquote(target.partition("?")[0])
 
 
 def _plain_distribution(number: int) -> dict[str, Value]:

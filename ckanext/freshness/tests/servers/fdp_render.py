@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from ckanext.freshness.tests.servers import turtle
@@ -156,22 +155,6 @@ class Renderer:
                 yield f"\n<{self.iri(record)}> a dcat:{_LEVELS[record.kind].types[-1]};\n  "
                 yield ";\n  ".join(lines) + " .\n"
                 yield "".join(record.blocks.values())
-
-    def link_header(self, record: Record, noise: int = 0) -> str:
-        """The Link header of a record's document, as the reference implementation sends it."""
-        publisher = record.fields.get("publisher", "")
-        blank = f"_:e{zlib.crc32(record.path.encode(), noise):032x}"
-        author = publisher[1:-1] if publisher.startswith("<") else blank
-        types = [f'<{iri}>; rel="type"' for iri in self._types(record)]
-        license = record.fields.get("license", _DEFAULT_LICENSE)
-        return ", ".join(
-            [
-                f'<{author}>; rel="author"',
-                f'<{self.base}{record.path}>; rel="cite-as"',
-                *types,
-                f'{license}; rel="license"',
-            ]
-        )
 
     # Parts
 

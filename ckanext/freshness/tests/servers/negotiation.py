@@ -1,4 +1,4 @@
-"""Content negotiation (RFC 9110, 12.5.1), and Turtle in the other forms of RDF."""
+"""Turtle in the other forms of RDF."""
 
 from __future__ import annotations
 
@@ -14,23 +14,6 @@ FORMATS: Mapping[str, str] = {
 }
 TURTLE = "text/turtle"
 JSON_LD = "application/ld+json"
-
-
-def negotiate(accept: str) -> str | None:
-    """The media type of `FORMATS` that an Accept header likes best; None if it takes none.
-
-    Among equals the first named wins; `*/*`, `text/*` and an empty header mean Turtle.
-    """
-    best: tuple[float, str] | None = None
-    for item in accept.split(",") if accept.strip() else ["*/*"]:
-        name, *parameters = (part.strip().lower() for part in item.split(";"))
-        found = TURTLE if name in ("*/*", "text/*") else name
-        if name == "application/*":
-            found = "application/ld+json"
-        quality = _quality(parameters)
-        if found in FORMATS and quality > 0 and (best is None or quality > best[0]):
-            best = quality, found
-    return best[1] if best else None
 
 
 def converted(turtle: str, media_type: str) -> bytes:
@@ -49,14 +32,3 @@ def in_named_graph(turtle: str, subject: str) -> bytes:
     nodes = json.loads(converted(turtle, JSON_LD))
     types = [kind for node in nodes if node["@id"] == subject for kind in node.pop("@type", [])]
     return json.dumps({"@id": subject, "@type": types, "@graph": nodes}).encode()
-
-
-def _quality(parameters: list[str]) -> float:
-    for parameter in parameters:
-        name, _, value = parameter.partition("=")
-        if name.strip() == "q":
-            try:
-                return float(value)
-            except ValueError:
-                return 0.0
-    return 1.0
