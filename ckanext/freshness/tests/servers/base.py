@@ -95,7 +95,7 @@ class LoopbackServer:
     """A server on 127.0.0.1, or on further addresses of 127.0.0.0/8, in its own thread.
 
     The port is bound (given, or any free one) when the object is made, so `url` is known at once;
-    `start` begins to listen. A stopped server can be started again on the same port.
+    `start` begins to listen.
 
     Attributes, all of which may be read and changed from any thread:
         requests: what was asked since the last `reset`, oldest first.
@@ -156,12 +156,9 @@ class LoopbackServer:
     # Life
 
     def start(self) -> None:
-        """Listen. Raises OSError if the port was taken since the server was stopped."""
+        """Listen."""
         if self._thread is not None:
             raise RuntimeError(f"The server at {self.url} is running already.")
-        for address, sock in self._sockets.items():
-            if sock.fileno() == -1:
-                self._sockets[address] = _bound_socket(address, self.port)
         listening: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve(listening)),
