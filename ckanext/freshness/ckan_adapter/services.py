@@ -49,6 +49,16 @@ def _told(name: str, option: str, error: BaseException) -> tuple[str, str]:
     return f"{name} does not answer: {in_words(error)}", f"Start it, or correct {option}."
 
 
+def patient_redis_url() -> str:
+    """Return ``ckan.redis.url`` with a time-out of a day, unless it has one.
+
+    Connections of redis-py 8 time out after five quiet seconds, which ends idle consumers of ckanext-harvest.
+    """
+    url: str = tk.config["ckan.redis.url"]
+    mark = "&" if "?" in url else "?"
+    return url if "socket_timeout=" in url else f"{url}{mark}socket_timeout=86400"
+
+
 def solr_answers() -> bool:
     """Return whether Solr answers. Unlike CKAN's function, log nothing."""
     try:

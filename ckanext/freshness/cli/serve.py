@@ -20,6 +20,7 @@ import click
 import sqlalchemy as sa
 
 from ..ckan_adapter.core import model
+from ..ckan_adapter.services import patient_redis_url
 from ..reporting import counts
 
 
@@ -28,13 +29,13 @@ class Part:
     """A child of ``serve``.
 
     :ivar command: the arguments of ``ckan``
-    :ivar every: seconds between two calls of a command that ends; None if it keeps running
+    :ivar every: seconds between two calls of a command that ends; 0 if it keeps running
     :ivar at_night: whether it is called only until the last night is done
     """
 
     name: str
     command: tuple[str, ...]
-    every: int | None = None
+    every: int = 0
     at_night: bool = False
 
 
@@ -52,12 +53,6 @@ STEADY = 30
 
 GIVES_UP = 10
 """Failures to start in a row, over some five minutes, after which ``serve`` ends."""
-
-LONGEST_LINE = 2**20
-
-
-class KeepsFailingError(click.ClickException):
-    """Raised if a child ends again and again, soon after its start."""
 
 
 def pause_after(failures: int) -> int:
@@ -82,10 +77,7 @@ class Children:
 
     def __init__(self, argv: Sequence[str]) -> None:
         self._argv = argv
-        self._started: list[asyncio.subprocess.Process] = []
-
-    def _alive(self) -> list[asyncio.subprocess.Process]:
-        return [child for child in self._started if child.returncode is None]
+        self._running: list[asyncio.subprocess.Process] = []
 
     async def call(self, part: Part) -> int:
         """Run a child to its end, pass its lines on, and return its exit code (of a signal: below zero)."""
@@ -95,16 +87,17 @@ class Children:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            limit=LONGEST_LINE,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            limit=2**20,  # bytes of a line
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "CKAN_REDIS_URL": patient_redis_url()},
             start_new_session=True,  # Ctrl-C is for the parent, which ends its children in order
             preexec_fn=_end_with_parent,
         )
-        self._started = [*self._alive(), child]
+        self._running.append(child)
         lines = asyncio.create_task(_pass_on(part.name, child.stdout))
         # wait() would wait for those that have inherited the output, too.
         while (code := child.returncode) is None:
             await asyncio.sleep(0.1)
+        self._running.remove(child)
         # A killed worker leaves RQ's scheduler behind, which would keep its lock for ever.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGTERM)
@@ -118,14 +111,13 @@ class Children:
 
         CKAN's worker finishes its job after the first signal, and leaves it after the second.
         """
-        for number, patience in ((signal.SIGTERM, 4), (signal.SIGTERM, 3), (signal.SIGKILL, 2)):
-            if not (alive := self._alive()):
+        for number, patience in ((signal.SIGTERM, 3), (signal.SIGTERM, 2), (signal.SIGKILL, 2)):
+            if not (alive := [child for child in self._running if child.returncode is None]):
                 return
             for child in alive:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(child.pid, number)
-            waits = [asyncio.create_task(child.wait()) for child in alive]
-            await asyncio.wait(waits, timeout=patience)
+            await asyncio.wait([asyncio.create_task(one.wait()) for one in alive], timeout=patience)
 
 
 async def _pass_on(name: str, stream: Any) -> None:
@@ -161,7 +153,7 @@ async def keep_running(part: Part, call: Call, pause: Pause = asyncio.sleep) -> 
     """Start a child again whenever it ends.
 
     :param pause: waits for some seconds
-    :raises KeepsFailingError: it ended by itself, soon after its start, ten times in a row
+    :raises click.ClickException: it ended by itself, soon after its start, ten times in a row
     """
     failures = 0
     while True:
@@ -175,7 +167,7 @@ async def keep_running(part: Part, call: Call, pause: Pause = asyncio.sleep) -> 
             words = tk._(
                 "{name} ended {count} times soon after its start: see its lines above. All were stopped."
             )
-            raise KeepsFailingError(words.format(name=part.name, count=failures))
+            raise click.ClickException(words.format(name=part.name, count=failures))
         seconds = pause_after(failures)
         say(part.name, f"ended with {code}, starts again in {seconds} s")
         await pause(seconds)
@@ -188,7 +180,6 @@ async def repeat(part: Part, call: Call, at: time, pause: Pause = asyncio.sleep)
 
     :param at: when nights begin, in local time
     """
-    assert part.every is not None
     failures = 0
     while True:
         is_due = not (part.at_night and _is_done(last_due(datetime.now().astimezone(), at)))
@@ -233,13 +224,7 @@ _TIME = click.DateTime(["%H:%M"])
 @click.command()
 @click.option("--only", multiple=True, type=_NAMES, help="Run this part; may be repeated.")
 @click.option("--without", multiple=True, type=_NAMES, help="Leave this part out; may be repeated.")
-@click.option(
-    "--night-at",
-    default="01:30",
-    show_default=True,
-    type=_TIME,
-    help="When nights begin, local time.",
-)
+@click.option("--night-at", default="01:30", show_default=True, type=_TIME, help="Local time.")
 def serve(only: tuple[str, ...], without: tuple[str, ...], night_at: datetime) -> None:
     """Run everything that a site needs beside its web server.
 

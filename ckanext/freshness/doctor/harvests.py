@@ -58,10 +58,13 @@ def consumers(now: datetime) -> Iterator[SiteFinding]:
         )
     alive = _idle_consumers(connection) + len(busy)
     if not unserved and alive < len(keys):
+        timeout = connection.connection_pool.make_connection().socket_timeout
+        ends = f". If they end after {timeout} quiet seconds, add ?socket_timeout=86400 to ckan.redis.url"
         yield problem(
             f"{'Only one consumer' if alive else 'No consumer'} of the harvest queues is running; gather and "
             "fetch need one each",
-            f"{KEEP_RUNNING}ckan harvester gather-consumer and ckan harvester fetch-consumer",
+            f"{KEEP_RUNNING}ckan harvester gather-consumer and ckan harvester fetch-consumer"
+            f"{ends if timeout and timeout < 60 else ''}",
         )
 
 

@@ -13,7 +13,7 @@ import pytest
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness import doctor
-from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.core import IS_2_12, model
 from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
 from ckanext.freshness.dates import utc
@@ -90,6 +90,13 @@ def test_consumers_that_are_not_there(
     (one,) = problems(doctor.harvests.consumers)
     assert words in one.text
     assert all(command in one.advice for command in CONSUMERS)
+
+
+def test_consumers_that_redis_py_ends(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = ckan_config["ckan.redis.url"].partition("?")[0]
+    monkeypatch.setitem(ckan_config, "ckan.redis.url", url)
+    (one,) = problems(doctor.harvests.consumers)
+    assert ("end after 5 quiet seconds" in one.advice) == IS_2_12
 
 
 @pytest.mark.parametrize("stage", ["gather", "fetch"])
