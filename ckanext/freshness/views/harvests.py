@@ -17,10 +17,17 @@ from .responses import (
     redirect_to,
     render,
     require_csrf_token,
+    to_login,
 )
 
 harvest = Blueprint("freshness_harvest", __name__)
 harvest.before_request(require_csrf_token)
+
+
+@harvest.before_request
+def _log_in() -> ResponseReturnValue | None:
+    # Mails lead to these pages, and CKAN's login after a refusal does not come back to them.
+    return to_login() if tk.current_user.is_anonymous and not is_htmx() else None
 
 
 @harvest.before_request

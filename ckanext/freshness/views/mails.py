@@ -19,6 +19,7 @@ from .responses import (
     redirect_to,
     render,
     require_csrf_token,
+    to_login,
 )
 
 mails = Blueprint("freshness_mails", __name__)
@@ -41,7 +42,7 @@ def keep_address(response: Response) -> Response:
 def read() -> ResponseReturnValue:
     """Show the choice of the user, after a login if that is missing."""
     if tk.current_user.is_anonymous:
-        return redirect_to("user.login", next=tk.h.url_for("freshness_mails.read"))
+        return to_login()
     return _mails_page(_user())
 
 

@@ -55,6 +55,13 @@ def _refuse_visitor() -> ResponseReturnValue:
     return redirect_to("user.login", next=f"{page.path}?{page.query}" if page.path else None)
 
 
+def to_login() -> ResponseReturnValue:
+    """Lead a visitor to the login, and from there back to the page that this request asks for."""
+    here = tk.h.url_for(str(tk.request.endpoint), **(tk.request.view_args or {}))
+    query = tk.request.query_string.decode()
+    return redirect_to("user.login", next=f"{here}?{query}" if query else here)
+
+
 def refuse_expired(error: CSRFError) -> ResponseReturnValue:
     """Say what to do about a form without a valid token: one older than an hour, or than the last login."""
     words = tk._("Nothing was changed: this form has expired. Load the page again and repeat it.")

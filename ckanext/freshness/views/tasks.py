@@ -36,6 +36,7 @@ from .responses import (
     redirect_to,
     render,
     require_csrf_token,
+    to_login,
     user_context,
 )
 from .row_actions import LISTS, ROW_ACTIONS, RowAction, Subject, subject
@@ -276,8 +277,7 @@ _BACK = ("organization", "group", "page")
 def read() -> ResponseReturnValue:
     """Show what the user has to do now."""
     if tk.current_user.is_anonymous:
-        here = tk.h.url_for("freshness_worklist.read", **_back())
-        return redirect_to("user.login", next=here)
+        return to_login()
     group, size, number = _group(), tasks.FIRST, 1
     if group:
         size, number = tasks.LONG, page_number()
