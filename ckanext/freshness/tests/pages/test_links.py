@@ -226,6 +226,8 @@ def test_the_dates_of_a_link_are_in_a_fold(read: Read, world: dict[str, Any]) ->
     }
     changed = dict.fromkeys(("Last worked", "Last change of the file"), NOW.isoformat())
     assert dates("Stocks") == changed
+    # Nothing is shown empty, such as where a link redirects to that redirects nowhere.
+    assert all(text(value) for value in page.select(".fr-facts dd"))
     # A link that was not checked has none.
     assert rows["Survey (CSV)"].select("details") == []
 
