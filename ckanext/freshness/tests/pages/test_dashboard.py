@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from bs4 import BeautifulSoup
 from ckan import authz
 from ckan.tests import factories
+from ckan.tests.helpers import call_action
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
@@ -31,6 +32,7 @@ from ckanext.freshness.tests.pages.reports import (
     make_world,
     text_of,
 )
+from ckanext.freshness.tests.pages.test_runs import run
 
 __all__ = ["make_world"]
 
@@ -260,6 +262,14 @@ def test_a_site_with_little(read: Read, clean_site: None) -> None:
     )
     # All is well: no colour says otherwise.
     assert cards(page) == {"Need an update": ("0", "of 1 with known freshness", None)}
+    # Uploads are not checked, and do not wait for it.
+    root = factories.Sysadmin()["name"]
+    for name in ("first", "second"):
+        files = [{"url": "table.csv", "url_type": "upload"}]
+        call_action("package_patch", {"user": root}, id=name, resources=files)
+    model.Session.add(run("night", NOW, 0.5))
+    model.Session.commit()
+    assert "haven't been checked" not in text_of(read("/freshness"))
     assert headings(page) == ["Due in the next 7 days"]
 
 
