@@ -256,50 +256,45 @@ def harvest_routing_keys() -> dict[str, str]:
 def guard_updates(harvest_object: type[Any], harvest_job: type[Any]) -> None:
     """Guard the updates that ckanext-harvest makes of its jobs and objects, by SQLAlchemy's own events.
 
-    Complete objects of our source types are not marked as errored. ckanext-harvest 1.6.3 does so without
-    calling the harvester, if a message arrives after the end of its job, or for the fifth time.
-
     A row that is gone, because the source was cleared meanwhile, is not updated. Otherwise SQLAlchemy raises
     an error in ckanext-harvest, which ends the consumer.
+
+    Complete objects of our source types are not marked as errored. ckanext-harvest 1.6.3 does so without
+    calling the harvester, if a message arrives after the end of its job, or for the fifth time.
 
     :param harvest_object: the class ``ckanext.harvest.model.HarvestObject``.
     :param harvest_job: the class ``ckanext.harvest.model.HarvestJob``.
     """
-    for guarded, guard in (
-        (harvest_object, _forget_if_gone),
-        (harvest_job, _forget_if_gone),
-        (harvest_object, _stay_complete),
-    ):
-        if not sa.event.contains(guarded, "before_update", guard):
-            sa.event.listen(guarded, "before_update", guard)
+    for guarded in (harvest_object, harvest_job):
+        if not sa.event.contains(guarded, "before_update", _guard):
+            sa.event.listen(guarded, "before_update", _guard)
 
 
-def _forget_if_gone(mapper: Any, connection: Any, target: Any) -> None:
-    """Forget the changes of an object whose row is gone, so that there is nothing to update."""
+def _guard(mapper: Any, connection: Any, target: Any) -> None:
+    """Forget the changes of an object if they must not be written, so that there is nothing to update."""
     state, table = sa.inspect(target), mapper.local_table
     statement = sa.select(table.c.id).where(table.c.id == state.identity[0])
     # A deletion that is under way is waited for, and none can begin before the update.
-    if connection.execute(statement.with_for_update(key_share=True)).first() is None:
-        # A rollback may have unloaded it, and it cannot be loaded again.
-        set_committed_value(target, "id", state.identity[0])
-        for attribute in state.attrs:
-            if attribute.history.has_changes():
-                set_committed_value(target, attribute.key, attribute.value)
+    is_there = connection.execute(statement.with_for_update(key_share=True)).scalar()
+    if is_there and not _is_complete(connection, target):
+        return
+    # A rollback may have unloaded it, and it cannot be loaded again.
+    set_committed_value(target, "id", state.identity[0])
+    for attribute in state.attrs:
+        if attribute.history.has_changes():
+            set_committed_value(target, attribute.key, attribute.value)
 
 
-def _stay_complete(mapper: Any, connection: Any, target: Any) -> None:
-    if target.state != "ERROR":
-        return
-    objects, sources = OBJECT, SOURCE
-    stored = connection.execute(
-        sa.select(objects.c.state, objects.c.report_status, sources.c.type)
-        .join(sources, sources.c.id == objects.c.harvest_source_id)
-        .where(objects.c.id == target.id)
-    ).first()
-    if stored is None or stored.state != "COMPLETE":
-        return
-    if getattr(get_harvester(stored.type), "source_type", None) is not None:
-        target.state, target.report_status = stored.state, stored.report_status
+def _is_complete(connection: Any, target: Any) -> bool:
+    """Return whether an object of our source types is about to become errored, though it is complete."""
+    if getattr(target, "state", None) != "ERROR":
+        return False
+    types = connection.execute(
+        sa.select(SOURCE.c.type)
+        .join(OBJECT, OBJECT.c.harvest_source_id == SOURCE.c.id)
+        .where(OBJECT.c.id == target.id, OBJECT.c.state == "COMPLETE")
+    ).scalars()
+    return any(getattr(get_harvester(name), "source_type", None) is not None for name in types)
 
 
 # When a job should have made progress
