@@ -281,14 +281,14 @@ def _add(table: Any, message: Message, owner: Any, **values_of_row: str) -> None
 def result(harvest_object: Any, object_id: str, source_id: str) -> bool | Literal["unchanged"]:
     """Update a HarvestObject of ckanext-harvest with what its import has written.
 
-    :returns: what has become of it, as ckanext-harvest understands it. If its row is gone, because its source
-        was cleared, ckanext-harvest can still use the object, as far as it does after an import.
+    :returns: what has become of it, as ckanext-harvest understands it
     """
     statement = sa.select(_object.c.current, _object.c.package_id, _object.c.report_status)
     row = model.Session.execute(statement.where(_object.c.id == object_id)).first()
     if row is None:
         log.info("Harvest object %s is gone, because its source was cleared", object_id)
-        _fill_unloaded(harvest_object, id=object_id, harvest_source_id=source_id)
+        # A rollback may have unloaded it, and it cannot be loaded again. Only this is read of it from now on.
+        set_committed_value(harvest_object, "harvest_source_id", source_id)
         return False
     for key in ("current", "package_id"):
         set_committed_value(harvest_object, key, row._mapping[key])
@@ -296,14 +296,6 @@ def result(harvest_object: Any, object_id: str, source_id: str) -> bool | Litera
         return False
     # A later job may have found or deleted the record since.
     return bool(row.current) or row.report_status == "deleted" or "unchanged"
-
-
-def _fill_unloaded(row: Any, **known: str) -> None:
-    """Set the attributes that a rollback has unloaded, and that cannot be loaded again."""
-    state = sa.inspect(row)
-    unloaded = state.unloaded.intersection(state.mapper.column_attrs.keys())
-    for key, value in {**dict.fromkeys(unloaded), **known}.items():
-        set_committed_value(row, key, value)
 
 
 def finish(done: Sequence[str], failed: Sequence[str]) -> None:

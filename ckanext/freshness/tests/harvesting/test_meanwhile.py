@@ -68,12 +68,14 @@ def abort_job(harvest: Harvest) -> None:
 
 
 @pytest.mark.parametrize(("stop", "left"), [(clear_source, 0), (abort_job, len(TITLES) + 1)])
+@pytest.mark.parametrize("before", [True, False], ids=["before a record", "after a record"])
 def test_a_page_that_is_stopped_meanwhile(
     fdp: FdpServer,
     harvest: Harvest,
     monkeypatch: pytest.MonkeyPatch,
     stop: Callable[[Harvest], None],
     left: int,
+    before: bool,
 ) -> None:
     """The rest of the page is not imported. Of a cleared source, it would belong to no source."""
     for title in NEW:
@@ -82,14 +84,16 @@ def test_a_page_that_is_stopped_meanwhile(
     harvest.gather()
     write, written = PackageWriter.write, []
 
-    def write_then_stop(self: PackageWriter, pending: PendingObject) -> list[str]:
-        warnings = write(self, pending)
+    def stop_and_write(self: PackageWriter, pending: PendingObject) -> list[str]:
         written.append(pending.id)
-        if len(written) == 1:
+        if before:
+            in_a_thread(lambda: stop(harvest)).join(PATIENCE)
+        warnings = write(self, pending)
+        if not before:
             in_a_thread(lambda: stop(harvest)).join(PATIENCE)
         return warnings
 
-    monkeypatch.setattr(PackageWriter, "write", write_then_stop)
+    monkeypatch.setattr(PackageWriter, "write", stop_and_write)
     harvest.fetch()
     assert len(written) == 1
     assert len(active()) == left
@@ -237,12 +241,9 @@ def test_a_source_that_is_cleared_while_it_is_gathered(fdp: FdpServer, harvest: 
     assert harvest.run().stats["added"] == 3
 
 
-@pytest.mark.parametrize("fails", [False, True], ids=["", "and the import fails"])
 def test_a_record_whose_source_is_cleared_while_its_consumer_waits(
-    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch, fails: bool
+    fdp: FdpServer, harvest: Harvest
 ) -> None:
-    if fails:
-        monkeypatch.setattr(PackageWriter, "write", None)
     changed = fdp.datasets[0]
     fdp.change(changed, title="Changed")
     harvest.start()
@@ -261,6 +262,5 @@ def test_a_record_whose_source_is_cleared_while_its_consumer_waits(
         model.Session.remove()
     consumer.join(PATIENCE)
     assert ended_well
-    monkeypatch.undo()
     assert active() == []
     assert harvest.run().stats["added"] == 3
