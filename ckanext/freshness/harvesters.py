@@ -24,7 +24,6 @@ from .ckan_adapter.harvest import (
     harvesting_user,
     source_row,
 )
-from .harvesting import object_states
 from .harvesting.ckan.source_type import CKAN_PORTAL
 from .harvesting.dcat.source_type import DCAT_CATALOG
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
@@ -148,6 +147,9 @@ def harvest_here(source_id: str) -> str:
     :returns: the job's id
     :raises tk.ObjectNotFound: no enabled plugin harvests the source, or its user does not exist
     """
+    # Imported only where jobs are run: web workers need nothing of it.
+    from .harvesting import object_states
+
     source_type = source_row(source_id).type
     harvester = queue.get_harvester(source_type)
     if harvester is None:

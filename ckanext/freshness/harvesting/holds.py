@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Set
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -24,7 +24,9 @@ from ..dates import utc
 from ..model import HarvestHold
 from .messages import code_of
 from .record import ReadOutcome
-from .strategy import AbsentRecord, Decisions, HeldDeletions
+
+if TYPE_CHECKING:
+    from .strategy import AbsentRecord, Decisions, HeldDeletions
 
 
 def hold_of(source_id: str, *, for_update: bool = False) -> Any | None:
@@ -45,6 +47,9 @@ def list_id(hold: Any) -> str:
 
 def decisions(hold: Any | None) -> Decisions:
     """Return which records of a held list are released; the list is None if nothing is held."""
+    # Imported only where deletions are decided: web workers need the name of a lock.
+    from .strategy import Decisions
+
     released = frozenset(_releases(hold))
     records = hold.held if hold is not None else ()
     guids = frozenset(record["guid"] for record in records)

@@ -13,10 +13,10 @@ print(*sys.modules)
 HEAVY = {
     *("aiohttp", "fsspec", "prometheus_client", "pyoxigraph", "python_calamine", "rdflib", "yarl"),
     *("ckanext.freshness.checking.engine", "ckanext.freshness.runs.check_run"),
+    *("ckanext.freshness.cli", "ckanext.freshness_iati.cycle"),
     *(
-        "ckanext.freshness.cli",
-        "ckanext.freshness.harvesting.stages",
-        "ckanext.freshness_iati.cycle",
+        f"ckanext.freshness.harvesting.{name}"
+        for name in ("known_records", "preview", "stages", "strategy")
     ),
 }
 """What only checks, harvests, commands and Prometheus need: some 25 MB of each worker."""
