@@ -357,6 +357,12 @@ def clean_site(clean_db: Any, clean_index: Any, clean_queues: Any) -> None:
 
 
 @pytest.fixture
+def one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send each request once, also to a busy server."""
+    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
+
+
+@pytest.fixture
 def fdp() -> Iterator[FdpServer]:
     """Start an empty FAIR Data Point."""
     with FdpServer() as server:

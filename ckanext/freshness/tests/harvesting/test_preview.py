@@ -18,6 +18,8 @@ from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
 
+pytestmark = pytest.mark.usefixtures("clean_site", "one_attempt")
+
 TABLES = (
     "harvest_job",
     "harvest_object",
@@ -28,12 +30,6 @@ TABLES = (
     "freshness_harvest_document",
     "package",
 )
-
-
-@pytest.fixture(autouse=True)
-def one_attempt(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not retry a busy server."""
-    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
 
 
 def tables() -> dict[str, list[str]]:

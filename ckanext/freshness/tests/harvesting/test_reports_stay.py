@@ -20,13 +20,7 @@ from ckanext.freshness.tests.servers.faults import Hold, Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind
 
-pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
-
-
-@pytest.fixture(autouse=True)
-def one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not retry a busy server."""
-    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
+pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis", "one_attempt")
 
 
 @dataclass

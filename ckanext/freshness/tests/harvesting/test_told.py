@@ -26,13 +26,7 @@ from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, State
 from ckanext.harvest.model import HarvestJob, HarvestObject
 
-pytestmark = pytest.mark.usefixtures("clean_redis")
-
-
-@pytest.fixture(autouse=True)
-def one_attempt(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not retry a busy server."""
-    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
+pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis", "one_attempt")
 
 
 @pytest.fixture

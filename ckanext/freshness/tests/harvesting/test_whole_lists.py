@@ -437,18 +437,13 @@ OWN_URLS: dict[tuple[int, ...], tuple[str, str]] = {
     # that was read at its own URL is gone at 404; a catalogue's URLs may never have led anywhere.
     (ITSELF, ITSELF, ITSELF): ("held held held", "held held held"),
     (410, 404): ("gone", "- gone"),
-    (401, 403): ("- gone", "- gone"),
     (403, 403): ("- gone", "- gone"),
     (403, 500, 403): ("- - gone", "- - gone"),
     (500, 500): ("- gone", "- gone"),
     (503, 429): ("- held", "- held"),
     (500, 503, 404): ("- held gone", "- held held"),
-    (503, 500): ("- gone", "- gone"),
-    (ITSELF, 404): ("held gone", "held gone"),
     (ITSELF, 500, 404): ("held held gone", "held held gone"),
-    (ITSELF, 500, 403, 403): ("held held held gone", "held held held gone"),
     (ITSELF, LISTED, 404, 404): ("held - gone", "held - - gone"),
-    (500, LISTED, 500, 500): ("- - - gone", "- - - gone"),
     (403, ITSELF, 403, 403): ("- held held gone", "- held held gone"),
 }
 

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 from ckanext.freshness.harvesting.brake import BrakeLimits
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
 from ckanext.freshness.harvesting.messages import Message
-from ckanext.freshness.harvesting.preview import Tell
 from ckanext.freshness.harvesting.rdf.mapping import ProfileMapper
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.rdf.reader import DocumentReader
@@ -120,10 +119,8 @@ class Job:
     containers: Containers = dataclasses.field(default_factory=lambda: Containers(""))
     survey: Survey = dataclasses.field(default_factory=Survey)
 
-    tell: Tell = lambda count, listed: None
-
     def read(self, count: int, listed: int | None) -> None:
-        self.tell(count, listed)
+        pass
 
     def change(self, change: RecordChange) -> None:
         self.changes[change.kind, change.url] = change
@@ -148,10 +145,6 @@ class Job:
     @property
     def brake(self) -> HeldDeletions | None:
         return self.survey.brake
-
-    @property
-    def requests(self) -> int:
-        return self.survey.crawled.requests
 
     @property
     def container_errors(self) -> list[str]:
@@ -242,12 +235,9 @@ class Site:
         self.job()
         return self.job(NOW + DAY)
 
-    def gather(self, now: datetime = NOW, tell: Tell = lambda count, listed: None) -> Job:
-        """Run a survey, and note what the next one needs to know of current records.
-
-        :param tell: an exception of it kills the gather, which then has changed nothing.
-        """
-        job = Job(tell=tell)
+    def gather(self, now: datetime = NOW) -> Job:
+        """Run a survey, and note what the next one needs to know of current records."""
+        job = Job()
 
         def crawl(given: CrawlInput, sink: Sink) -> CrawlEnd:
             return run(lambda: self._crawl(job, given, sink))
@@ -264,7 +254,9 @@ class Site:
             ],
         )
         current = CurrentRecords(self.known.values(), contents_of=self._contents_of)
-        given = self.given(current, now)
+        memory: Any = self.memory
+        source = Source("source", self.url, "", "Source", self.config)
+        given = CrawlInput(source, current, memory, now)
         job.survey = survey(source_type, given, decisions, job, limits=self.brake)
         for change in job.changes.values():
             if change.kind is RecordClass.UNCHANGED and change.known and change.sighting:
@@ -297,12 +289,6 @@ class Site:
         }
         self.memory.finish(forget_others=job.survey.crawled.is_whole)
         return job
-
-    def given(self, known: CurrentRecords, now: datetime = NOW) -> CrawlInput:
-        """Return what a crawl gets of the source."""
-        memory: Any = self.memory
-        source = Source("source", self.url, "", "Source", self.config)
-        return CrawlInput(source, known, memory, now)
 
     def _contents_of(self, known: KnownRecord) -> Contents:
         content = json.dumps(self.objects[known.object_id or ""])
@@ -372,7 +358,6 @@ class Site:
                 reader = DocumentReader(opened, given.memory, parser, salt="")
                 end = await self.crawl_type(reader, MAPPER, given, keep).run()
         job.containers = end.containers
-        end.requests = sum(host.requests for host in hosts)
         return end
 
     def titles(self) -> set[str]:
