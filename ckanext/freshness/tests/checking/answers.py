@@ -814,6 +814,12 @@ IN_PLACE = (
             ("a page without a format", always(say(200, LONG_PAGE)), PAGES_ONLY, ""),
             ("a page that changes", nightly(PAGE, LONG_PAGE, PAGE + b"1"), PAGES_ONLY, "HTML"),
             ("a page whose date moves", moving(LONG_PAGE), PAGES_ONLY, "HTML"),
+            (
+                "a gzip file of a page",
+                nightly(*map(packed, (PAGE, LONG_PAGE, PAGE))),
+                PAGES_ONLY,
+                "HTML",
+            ),
             ("a page that says it is the same", always(say(200, PAGE, ETAG + OLD)), PAGES_ONLY, ""),
             ("what a service can", nightly(*WMS), PAGES_ONLY, "WMS"),
             # For a while, a page stands in place of data.

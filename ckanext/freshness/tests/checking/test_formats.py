@@ -716,6 +716,14 @@ def test_texts_and_workbooks_with_tags_are_no_pages(
     assert not is_no_evidence(promise(format_, None), text.encode(), SentAs(sent_as, url))
 
 
+@pytest.mark.parametrize(("was_coded", "fits"), [(True, True), (False, False)])
+def test_a_gzip_file_may_come_as_a_compressed_transfer(was_coded: bool, fits: bool) -> None:
+    found = verdict(
+        promise("GZ", None), CSV, len(CSV), last=None, sent_as=SentAs(was_coded=was_coded)
+    )
+    assert (found is None) is fits
+
+
 def test_a_page_is_an_error_under_a_media_type_without_a_format() -> None:
     assert judged("", "application/rdf+xml", PAGE) is True
     assert judged("", "application/csv", PAGE) is True
