@@ -209,6 +209,40 @@ def test_peers(layout: Layout, options: argparse.Namespace) -> int:
         )
 
 
+def upgrade(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev upgrade``"""
+    folder = layout.dev / "upgrade"
+    file = layout.root / "ckanext/freshness/tests/model/upgrade_of_ckan.py"
+    with (
+        prepared(layout, "2.11", for_tests=True) as before,
+        prepared(layout, "2.12", for_tests=True) as after,
+        alone(layout.dev / "upgrade.lock", "./dev upgrade"),
+    ):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        copies = "ckanext.freshness.copies"
+        sites = []
+        for context in (before, after):
+            site = Instance(layout, context.series, Kind.UPGRADE)
+            site.keep(settings={f"{copies}.all": "true", f"{copies}.location": str(folder)})
+            template = Instance(layout, context.series, Kind.TEMPLATE)
+            copy_template(template, [site], context.services, context.ckan_bin)
+            sites.append(site)
+        old, new = sites
+
+        def test(name: str, context: Context, site: Instance) -> int:
+            options = [f"--rootdir={layout.root}", f"--ckan-ini={site.ini}", "-n0"]
+            return context.run(site, ["python", "-m", "pytest", *options, f"{file}::{name}"])
+
+        code = test("test_a_site_of_2_11", before, old)
+        drop(new, after.services)
+        rename = f"ALTER DATABASE {old.name} RENAME TO {new.name}"
+        after.services.postgres.sql(after.services.port(after.services.postgres), rename)
+        code = code or after.run(new, ["ckan", "db", "upgrade"])
+        code = code or after.run(new, ["ckan", "search-index", "rebuild", "--quiet"])
+        return code or test("test_the_same_site_on_2_12", after, new)
+
+
 @contextmanager
 def test_sites(context: Context, wanted: int) -> Iterator[list[Instance]]:
     """Return the wanted test sites that no other run uses, at least one."""
@@ -338,6 +372,7 @@ def parser() -> argparse.ArgumentParser:
         "run the tests with pytest; arguments are pytest's. `test peers` runs those of CKAN and of other "
         "extensions, without and with our plugins",
     )
+    add("upgrade", upgrade, "take a site with data from CKAN 2.11 to 2.12, and compare all of it")
     add(
         "bench",
         bench,

@@ -18,7 +18,7 @@ from stack.messages import step
 from stack.services import Services
 from stack.system import exclusive, write_private
 
-TEST_SLOTS = 11
+TEST_SLOTS = 10
 """The number of test sites of one checkout and one CKAN series: each worker of a test run uses one."""
 
 
@@ -30,6 +30,8 @@ class Kind(Enum):
     TEMPLATE = 2
     """The site whose database is copied for each test run; no test uses it."""
     TEST = 3
+    UPGRADE = 13
+    """The site whose database `./dev upgrade` takes from one CKAN series to the next."""
     WHEEL = 14
     """The site on which `./dev package` tries the wheel."""
     PEERS = 15
@@ -57,7 +59,7 @@ class Instance:
 
     @property
     def is_for_tests(self) -> bool:
-        return self.kind in (Kind.TEMPLATE, Kind.TEST, Kind.PEERS)
+        return self.kind in (Kind.TEMPLATE, Kind.TEST, Kind.UPGRADE, Kind.PEERS)
 
     @property
     def ini(self) -> Path:
