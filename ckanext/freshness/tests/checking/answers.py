@@ -945,6 +945,11 @@ IN_PLACE = (
     Case("a report under WFS", always(say(200, REPORT)), UNCHECKED, "WFS"),
     Case("nothing", always(say(200)), BROKEN),
     Case("a header of 20,000 bytes", always(say(200, BODY, b"X: %b\r\n" % (b"a" * 20_000))), WORKS),
+    Case(
+        "a reset for who closes",
+        lambda asked: b"" if b"connection: close" in asked.headers else say(200, BODY),
+        WORKS,
+    ),
     Case("a hundred headers", always(say(200, BODY, b"X: a\r\n" * 100)), WORKS),
     Case("blanks", always(say(200, b" \r\n\n")), BROKEN),
 )
