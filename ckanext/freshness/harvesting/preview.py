@@ -20,7 +20,7 @@ from rq import get_current_job
 from rq.job import Job, JobStatus
 
 from ..ckan_adapter import harvest
-from ..ckan_adapter.core import job_from_id, model
+from ..ckan_adapter.core import ONCE_MORE, job_from_id, model
 from ..ckan_adapter.database import TablesMissingError, refuse_missing_tables
 from ..dates import aware, utc_now, utc_text
 from . import holds
@@ -267,6 +267,7 @@ def start(source_id: str, title: str, user: str, now: datetime) -> dict[str, Any
             "result_ttl": int(KEPT.total_seconds()),
             "failure_ttl": int(KEPT.total_seconds()),
             "meta": {"asked_by": user},
+            "retry": ONCE_MORE,
         },
     )
     return _progress(job, now)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
@@ -19,7 +21,9 @@ from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
+from ckanext.freshness.dates import utc_now
 from ckanext.freshness.harvesters import harvest_here
+from ckanext.freshness.harvesting import preview as previews
 from ckanext.freshness.harvesting.object_writer import ObjectWriter
 from ckanext.freshness.tests.harvesting.conftest import TITLES, Harvest, Job, Published
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
@@ -124,6 +128,22 @@ def test_gather(published: Published, consumer: Any, monkeypatch: pytest.MonkeyP
     harvest.gather()
     harvest.fetch()
     complete(harvest, harvest.finish(job_id))
+
+
+def test_a_preview_begins_again(fdp: FdpServer, harvest: Harvest, tmp_path: Path) -> None:
+    """RQ's worker forks a process for each job: the preview's is killed."""
+    source_id, path = harvest.source["id"], fdp.datasets[0].path
+    fault = fdp.faults[path] = Hold()
+    previews.start(source_id, "A source", "somebody", utc_now())
+    worker = CkanProcess(("jobs", "worker", "--burst"), tmp_path, CKAN_INI=tk.config["__file__"])
+    fdp.wait_for(path, timeout=PATIENCE)
+    (child,) = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
+    fdp.reset()
+    os.kill(int(child), signal.SIGKILL)
+    fdp.wait_for(path, timeout=PATIENCE)
+    fault.release()
+    assert worker.wait(PATIENCE) == 0
+    assert len(previews.progress(source_id, utc_now())["preview"]["new"]) == len(fdp.datasets)
 
 
 def test_gather_that_has_written_a_part(
