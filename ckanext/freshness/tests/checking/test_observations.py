@@ -47,6 +47,11 @@ COLUMNS: dict[str, tuple[tuple[str, ...], str]] = {
     "mail": (("Mon, 2 Mar 2026 10:00:00 +0000",) * 3, "2026-03-02 day"),
     "two digits": (("31.12.34", "02.03.26", "31.08.35"), "schedule"),
     "last century": (("31.12.98", "02.03.97", "31.08.99"), "1999-08-31 day"),
+    "short years first": (("98-12-31", "99-02-28", "97-01-15"), "1999-02-28 day"),
+    "short days first": (("01/12/24", "31/08/26", "02/10/25"), "2026-08-31 day"),
+    "short months first": (("12/01/24", "08/31/26", "10/02/25"), "2026-08-31 day"),
+    # Which is the year
+    "which is the year": (("24-01-01", "24-01-15", "24-02-01"), "unclear"),
     # Which is the month
     "unclear": (("01/02/2026", "03/04/2026", "05/06/2026"), "unclear"),
     "month first": (
