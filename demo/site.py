@@ -23,8 +23,8 @@ from stack.messages import StackError
 ADMIN, EDITOR, ORG_ADMIN = "admin", "editor", "org-admin"
 PEOPLE = {ADMIN: "Ada Admin", EDITOR: "Erin Editor", ORG_ADMIN: "Omar Okello"}
 ORGANIZATION = "demo"
-OPEN_STATES = ("GATHER", "WAITING", "FETCH", "IMPORT")
-"""States of harvest objects that a consumer still has to process."""
+FINAL_STATES = ("COMPLETE", "ERROR")
+"""States of harvest objects that no consumer has to process any more."""
 COUNTS = ("added", "updated", "not modified", "deleted", "errored")
 """Names of ckanext-harvest's counts, in the order of the summary."""
 
@@ -156,7 +156,7 @@ class Site:
         model.Session.remove()
         job = model.Session.get(HarvestJob, job_id)
         objects = model.Session.query(HarvestObject).filter_by(harvest_job_id=job_id)
-        is_open = objects.filter(HarvestObject.state.in_(OPEN_STATES)).count()
+        is_open = objects.filter(HarvestObject.state.not_in(FINAL_STATES)).count()
         return job.gather_finished is not None and not is_open
 
     def counts(self, job_id: str) -> dict[str, int]:
