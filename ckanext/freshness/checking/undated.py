@@ -149,14 +149,12 @@ def is_dated(first: bytes) -> bool:
     """Decide by its first bytes whether a file is a text that says when it was made."""
     if first.startswith((*_DUMPS, _CALENDAR)):
         return True
-    head = first[:WINDOW]
+    head = first[: _length_of_head(first)]
     if b"20" not in head and _SECONDS.search(head) is None:
         # Without a year there is no stamp. Looking for a year is faster than looking for the signs.
         return False
     small = b"\n" + head.lower()
-    if not any(sign in small for sign in _SIGNS):
-        return False
-    return any(map(_is_making, _MARK.finditer(head[: _length_of_head(first)])))
+    return any(sign in small for sign in _SIGNS) and any(map(_is_making, _MARK.finditer(head)))
 
 
 def undated_hash(file: _Readable) -> str:
