@@ -150,12 +150,14 @@ def earlier_packages(source_id: str, names: Mapping[str, Collection[str]]) -> di
 
 
 def earlier_contents(object_ids: Sequence[str]) -> dict[str, str]:
-    """Return, by object id, the content of the current object with the same package or else guid."""
+    """Return, by object id, the content of the current object with the same package or else guid.
+
+    It is the object itself if its package was written already: then it is imported again.
+    """
     before = _object.alias()
     is_current = sa.and_(
         before.c.harvest_source_id == _object.c.harvest_source_id,
         before.c.current.is_(True),
-        before.c.id != _object.c.id,
     )
     has_package = before.c.package_id == _object.c.package_id
     rows = model.Session.execute(

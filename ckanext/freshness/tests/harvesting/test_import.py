@@ -12,6 +12,7 @@ from ckan.tests.helpers import call_action, changed_config
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.conftest import (
     add_source,
+    extras,
     stored,
     sysadmin,
     written,
@@ -119,6 +120,26 @@ def test_protected_fields_stay_as_editors_leave_them(fdp: FdpServer) -> None:
     assert (after["title"], after["notes"] or "") == ("A new title", "")
     assert [tag["name"] for tag in after["tags"]] == ["edited"]
     assert (resource["name"], resource["description"]) == ("A new file", "Better")
+
+
+def test_an_import_again_leaves_what_editors_added(fdp: FdpServer) -> None:
+    """``ckan harvester import`` repeats an import, as the queue does if a consumer was killed after it."""
+    record = fdp.add_dataset(fdp.add_catalog(), distributions=[{"title": "A file"}])
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    dataset = harvest.dataset(record, fdp)
+    resources = [{**one, "rights": "Ask", "shelf": "3"} for one in dataset["resources"]]
+    more = [*dataset["extras"], {"key": "documentation", "value": "On paper"}]
+    call_action(
+        "package_patch", {"user": sysadmin()}, id=dataset["id"], resources=resources, extras=more
+    )
+    call_action(
+        "harvest_objects_import", {"session": model.Session}, source_id=harvest.source["id"]
+    )
+    after = harvest.dataset(record, fdp)
+    (resource,) = after["resources"]
+    assert extras(after)["documentation"] == "On paper"
+    assert (resource.get("rights"), resource["shelf"]) == ("Ask", "3")
 
 
 # Coming and going
