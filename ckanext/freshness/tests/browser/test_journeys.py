@@ -296,7 +296,7 @@ def test_an_administrator_adds_the_first_source(hand: Visitor, fdp: FdpServer) -
     source_id = call_action("harvest_source_list")[0]["id"]
     elsewhere(harvest_what_was_asked, source_id)
     hand.tab.goto(f"/harvest/admin/{source_id}")
-    hand.reads("4 new", "Next job in")
+    hand.reads("4 new", "Next job within a few minutes")
 
 
 def test_an_editor_says_which_column_says_when(hand: Visitor) -> None:
