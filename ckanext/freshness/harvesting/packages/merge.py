@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import itertools
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...resource_identity import Resource, identify, resource_key
@@ -41,6 +41,7 @@ def merge(
     keep_fields: Collection[str] = (),
     *,
     owned: tuple[Collection[str], Collection[str]],
+    stated: Sequence[Resource] = (),
 ) -> dict[str, Any]:
     """Return the dictionary for ``package_update``. It equals `existing` if there is nothing to update.
 
@@ -53,6 +54,7 @@ def merge(
         ``groups``, ``resources`` or ``resources.<key>``. A field that an editor emptied stays empty.
     :param owned: keys of the package, and keys of resources, that are removed if the source no longer gives
         them.
+    :param stated: the resources as the source gave them before: of each of them, only these keys are owned.
     """
     new, (owned_keys, owned_of_resources) = laid.package, owned
     keep = set(keep_fields)
@@ -83,7 +85,11 @@ def merge(
     if "resources" not in keep:
         kept = {key.partition(".")[2] for key in keep if key.startswith("resources.")}
         result["resources"] = _resources(
-            existing.get("resources", []), new.get("resources", []), kept, owned_of_resources
+            existing.get("resources", []),
+            new.get("resources", []),
+            kept,
+            owned_of_resources,
+            stated,
         )
     return copy.deepcopy(dict(existing) if same_package(existing, result) else result)
 
@@ -155,10 +161,13 @@ def _resources(
     laid: list[dict[str, Any]],
     kept: Collection[str],
     owned: Collection[str],
+    stated: Sequence[Resource],
 ) -> list[dict[str, Any]]:
     """Return the source's resources in its order, each merged with the resource that it was before."""
+    before = zip(existing, identify(existing, stated), strict=True)
+    owned_of = {old.get("id"): owned if keys is None else [*keys] for old, keys in before}
     return [
-        dict(new) if old is None else _resource(old, new, kept, owned)
+        dict(new) if old is None else _resource(old, new, kept, owned_of[old.get("id")])
         for old, new in zip(identify(laid, existing), laid, strict=True)
     ]
 

@@ -157,10 +157,12 @@ class PackageWriter:
         site = self._sites[pending.package_type]
         ckan_actions.drop_taken_ids(laid.package, package.id)
         owned: tuple[Collection[str], Collection[str]] = self._owned
+        stated: list[dict[str, Any]] = []
         if before := self._before.get(pending.id):
             # What the source has never stated is the editor's.
-            owned = stated_keys(package_dict(before, site))
-        merged = merge(existing, laid, site.keep_fields, owned=owned)
+            earlier = package_dict(before, site)
+            owned, stated = stated_keys(earlier), earlier.package["resources"]
+        merged = merge(existing, laid, site.keep_fields, owned=owned, stated=stated)
         if self._membership.is_of_source(record):
             merged["owner_org"] = laid.package["owner_org"]
         if record.name is not None and "name" not in site.keep_fields:

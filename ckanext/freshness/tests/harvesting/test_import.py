@@ -142,6 +142,24 @@ def test_an_import_again_leaves_what_editors_added(fdp: FdpServer) -> None:
     assert (resource.get("rights"), resource["shelf"]) == ("Ask", "3")
 
 
+def test_what_the_source_states_of_one_file_only(fdp: FdpServer) -> None:
+    """An editor describes the other, and this stays; what the source withdraws goes."""
+    files = [{"title": "A", "description": "Wells"}, {"title": "B"}]
+    record = fdp.add_dataset(fdp.add_catalog(), distributions=files)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    _, other = harvest.dataset(record, fdp)["resources"]
+    call_action(
+        "resource_patch", {"user": sysadmin()}, id=other["id"], description="Camps", rights="Ask"
+    )
+    first, _ = fdp.records(Kind.DISTRIBUTION)
+    fdp.change(first, description="")
+    assert harvest.run().stats["updated"] == 1
+    after = harvest.dataset(record, fdp)["resources"]
+    assert [(one["name"], one["description"] or "") for one in after] == [("A", ""), ("B", "Camps")]
+    assert after[1]["rights"] == "Ask"
+
+
 # Coming and going
 
 
