@@ -72,6 +72,7 @@ class Form(str, Enum):
     """How the values of a column are written."""
 
     ISO = "year, month, day"
+    SHORT_ISO = "year of two digits, month, day"
     DAY_FIRST = "day first"
     MONTH_FIRST = "month first"
     UNCLEAR = "day or month first"
@@ -277,11 +278,11 @@ class _Column:
             # 2011-12 alone may be a month.
             is_certain = len(best) == 1 or len(self._days[Form.SEASON]) > 1
             return Form.SEASON if is_certain else Form.UNCLEAR
-        if Form.ISO in best and len(best) > 1:
+        if Form.SHORT_ISO in best and len(best) > 1:
             # 24-05-01 may begin with its year, unless others would lie in the future then.
-            if max(self._days[Form.ISO]) <= self._today:
+            if max(self._days[Form.SHORT_ISO]) <= self._today:
                 return Form.UNCLEAR
-            best = [form for form in best if form is not Form.ISO]
+            best = [form for form in best if form is not Form.SHORT_ISO]
         if Form.DAY_FIRST in best and Form.MONTH_FIRST in best:
             regular = [form for form in best if _are_firsts_of_months(self._days[form])]
             return regular[0] if len(regular) == 1 else Form.UNCLEAR
@@ -329,7 +330,7 @@ _WITH_DIGITS = _YEAR_FIRST + _forms(
 _YEAR_LAST = _forms(
     (Form.DAY_FIRST, rf"{_DAY}([-/.]){_MONTH}\2{_ANY_YEAR}"),
     (Form.MONTH_FIRST, rf"{_MONTH}([-/]){_DAY}\2{_ANY_YEAR}"),
-    (Form.ISO, rf"(?P<y>[0-9]{{2}})([-/]){_MONTH}\2{_DAY}"),
+    (Form.SHORT_ISO, rf"(?P<y>[0-9]{{2}})([-/]){_MONTH}\2{_DAY}"),
 )
 _WITH_LETTERS = _forms(
     (Form.IN_WORDS, rf"{_WEEKDAY}{_DAY}\.?[-/ ]?{_WORD},?[-/ ]?{_ANY_YEAR}"),

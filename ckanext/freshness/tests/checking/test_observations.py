@@ -52,6 +52,7 @@ COLUMNS: dict[str, tuple[tuple[str, ...], str]] = {
     "short months first": (("12/01/24", "08/31/26", "10/02/25"), "2026-08-31 day"),
     # Which is the year
     "which is the year": (("24-01-01", "24-01-15", "24-02-01"), "unclear"),
+    "two ways": (("2024-01-05", "2024-01-19", "25-01-24"), "none"),
     # Which is the month
     "unclear": (("01/02/2026", "03/04/2026", "05/06/2026"), "unclear"),
     "month first": (
