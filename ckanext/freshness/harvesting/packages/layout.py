@@ -65,10 +65,10 @@ def package_dict(record: Record, site: CatalogSite) -> LaidOutRecord:
     return _Layout(site).lay(record)
 
 
-def stated_keys(laid: LaidOutRecord) -> tuple[set[str], set[str]]:
-    """Return the fields and extras of a package that its record states, and the fields of its resources."""
+def stated_keys(laid: LaidOutRecord) -> set[str]:
+    """Return the fields and extras of a package that its record states."""
     keys = {*laid.package, *(extra["key"] for extra in laid.package["extras"])}
-    return keys - laid.filled, {key for resource in laid.package["resources"] for key in resource}
+    return keys - laid.filled
 
 
 class _Layout:

@@ -1,8 +1,9 @@
 """A harvested package merged with the package that is already there, and its resources with theirs.
 
 ``package_update`` replaces a dataset. Therefore everything that is to stay must be passed back to it. The
-harvester owns the keys that a record can have: if the source no longer gives a key, it is removed.
-Everything else in the package (an editor's maintainer, another extension's extras, groups, privacy) stays.
+harvester owns the keys that the source stated at the previous harvest: if the source no longer gives a key, it
+is removed. If no earlier record is known, the harvester owns every key that a record can have. Everything else
+in the package (an editor's maintainer, another extension's extras, groups, privacy) stays.
 
 A distribution that comes back gets the id that its resource had. Some time after a resource was removed, CKAN
 deletes its row, and with it the id. Therefore ids are made of the dataset's id and the distribution's identity.
@@ -52,9 +53,9 @@ def merge(
     :param laid: the record as :func:`.layout.package_dict` lays it out.
     :param keep_fields: fields that the source may not change: keys of the package, extras, ``tags``,
         ``groups``, ``resources`` or ``resources.<key>``. A field that an editor emptied stays empty.
-    :param owned: keys of the package, and keys of resources, that are removed if the source no longer gives
-        them.
-    :param stated: the resources as the source gave them before: of each of them, only these keys are owned.
+    :param owned: keys that are removed if the source no longer gives them: those of the package, and those of
+        resources that are not in `stated`.
+    :param stated: the resources as the source gave them before. Each owns the keys that it had then.
     """
     new, (owned_keys, owned_of_resources) = laid.package, owned
     keep = set(keep_fields)
@@ -165,7 +166,7 @@ def _resources(
 ) -> list[dict[str, Any]]:
     """Return the source's resources in its order, each merged with the resource that it was before."""
     before = zip(existing, identify(existing, stated), strict=True)
-    owned_of = {old.get("id"): owned if keys is None else [*keys] for old, keys in before}
+    owned_of = {old.get("id"): owned if was is None else [*was] for old, was in before}
     return [
         dict(new) if old is None else _resource(old, new, kept, owned_of[old.get("id")])
         for old, new in zip(identify(laid, existing), laid, strict=True)

@@ -161,7 +161,7 @@ class PackageWriter:
         if before := self._before.get(pending.id):
             # What the source has never stated is the editor's.
             earlier = package_dict(before, site)
-            owned, stated = stated_keys(earlier), earlier.package["resources"]
+            owned, stated = (stated_keys(earlier), ()), earlier.package["resources"]
         merged = merge(existing, laid, site.keep_fields, owned=owned, stated=stated)
         if self._membership.is_of_source(record):
             merged["owner_org"] = laid.package["owner_org"]

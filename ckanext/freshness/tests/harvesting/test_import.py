@@ -160,6 +160,22 @@ def test_what_the_source_states_of_one_file_only(fdp: FdpServer) -> None:
     assert after[1]["rights"] == "Ask"
 
 
+def test_a_file_that_an_editor_added_before_the_source(fdp: FdpServer) -> None:
+    """What the source states of other files takes nothing from it."""
+    record = fdp.add_dataset(
+        fdp.add_catalog(), distributions=[{"title": "A", "description": "Wells"}]
+    )
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    package_id = harvest.dataset(record, fdp)["id"]
+    link = {"name": "B", "url": "http://x.org/b.csv", "description": "Camps"}
+    call_action("resource_create", {"user": sysadmin()}, package_id=package_id, **link)
+    fdp.add_distribution(record, title="B", download_url=link["url"])
+    assert harvest.run().stats["updated"] == 1
+    after = harvest.dataset(record, fdp)["resources"]
+    assert [(one["name"], one["description"]) for one in after] == [("A", "Wells"), ("B", "Camps")]
+
+
 # Coming and going
 
 
