@@ -280,10 +280,10 @@ def _add(table: Any, message: Message, owner: Any, **values_of_row: str) -> None
     model.Session.execute(sa.insert(table).from_select(list(row), values))
 
 
-def result(harvest_object: Any, object_id: str, source_id: str) -> bool | Literal["unchanged"]:
-    """Update a HarvestObject of ckanext-harvest with what its import has written.
+def load_result(harvest_object: Any, object_id: str, source_id: str) -> bool | Literal["unchanged"]:
+    """Update a HarvestObject of ckanext-harvest with the row that its import has written.
 
-    :returns: what has become of it, as ckanext-harvest understands it
+    :returns: what ckanext-harvest expects of an import: whether it has succeeded, or "unchanged"
     """
     statement = sa.select(_object.c.current, _object.c.package_id, _object.c.report_status)
     row = model.Session.execute(statement.where(_object.c.id == object_id)).first()
@@ -389,10 +389,10 @@ def _running(*conditions: Any) -> list[str]:
 
 
 def wake_lost() -> None:
-    """Let objects wait for messages of their own if no process imports them, and none will.
+    """Make objects that no process imports wait for messages of their own, and commit.
 
-    The consumer of their message was killed, or had no time for all of them. If it has just taken the message,
-    two consumers have it, and the second finds everything done.
+    The consumer of their message was killed, or had no time for the whole batch. A consumer that has just taken
+    the message holds no lock yet: then two consumers import the object, and the second one finds it done.
     """
     begun = load(_running(_object.c.state.in_(("FETCH", "IMPORT"))))
     _wait([item.id for item in begun if not is_held(item.lock)])

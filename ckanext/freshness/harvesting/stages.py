@@ -265,10 +265,14 @@ def import_(first: Any) -> bool | Literal["unchanged"]:
         if isinstance(error, _STOPS) or is_loss(error):
             # The consumer ends, and the queue sends the message again.
             raise
+        model.Session.rollback()
+        if attempt:
+            # Another consumer may have imported some of them while this one waited for the locks.
+            ids = [item.id for item in object_states.load(ids) if item.report_status is None]
         _fail(error, ids)
         if attempt:
             object_states.finish([], ids)
-    return object_states.result(first, first_id, source_id)
+    return object_states.load_result(first, first_id, source_id)
 
 
 def _batch(first_id: str, attempt: int) -> list[PendingObject]:
@@ -315,8 +319,8 @@ def _import_batch(
     """Import objects in order, and commit their documents in Solr.
 
     :param of_a_job: stop if their job is aborted
-    :returns: the ids that are done, and those that failed. For the others there was no time: the queue would
-        soon send their message again. The next ``harvester run`` sends them alone.
+    :returns: the ids that are done, and those that failed. The others are left when the time is up, before the
+        queue sends their message again. :func:`.object_states.wake_lost` gives each a message of its own.
     """
     done, failed = list[str](), list[str]()
     if not batch:

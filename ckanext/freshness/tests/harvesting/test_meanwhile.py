@@ -11,6 +11,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
+from ckanext.freshness.harvesting import object_states
 from ckanext.freshness.harvesting.object_states import PendingObject
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, stored, sysadmin
@@ -176,6 +177,36 @@ def test_a_deletion_whose_job_is_aborted_while_its_consumer_waits(
     assert ids(harvest) == before
     assert len(harvest.current()) == 3
     assert active() == sorted(TITLES)
+
+
+# Another consumer has imported the object
+
+
+def test_a_consumer_that_fails_while_another_one_has_its_objects(
+    fdp: FdpServer, harvest: Harvest
+) -> None:
+    record = fdp.datasets[0]
+    fdp.change(record, description="Edited")
+    job_id = harvest.start()
+    harvest.gather()
+    model.Session.remove()
+    with locked(f"record {harvest.source['id']} {fdp.iri_of(record)}"):
+        consumer = in_a_thread(harvest.fetch)
+        until(waits_for_a_lock)
+        (object_id,) = (
+            id_ for (id_,) in model.Session.query(HarvestObject.id).filter_by(harvest_job_id=job_id)
+        )
+        object_states.finish([object_id], [])
+        with engine().connect() as connection:
+            connection.execute(
+                sa.text(
+                    "SELECT pg_cancel_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+                )
+            )
+        consumer.join(PATIENCE)
+    job = harvest.finish(job_id)
+    assert (job.object_errors, job.stats["errored"]) == ({}, 0)
 
 
 # Another source has the package
