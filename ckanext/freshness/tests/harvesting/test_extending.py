@@ -16,7 +16,12 @@ from ckan.tests.pytest_ckan import ckan_setup
 from click.testing import CliRunner
 
 import ckanext
-from ckanext.freshness.ckan_adapter.tables import drop_tables, existing_tables, unusable_tables
+from ckanext.freshness.ckan_adapter.tables import (
+    drop_tables,
+    existing_tables,
+    tables_by_plugin,
+    unusable_tables,
+)
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.web.support import FileServer
@@ -34,7 +39,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def installed(tmp_path: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(tmp_path: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Install the example, and enable its plugin."""
     folder = tmp_path / "plain_list-1.0.dist-info"
     folder.mkdir()
@@ -46,6 +51,9 @@ def installed(tmp_path: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(ckanext, "__path__", [*ckanext.__path__, str(EXAMPLE)])
     monkeypatch.setitem(ckan_config, "ckan.plugins", [*ckan_config["ckan.plugins"], NAME])
+    tables_by_plugin.cache_clear()
+    yield
+    tables_by_plugin.cache_clear()
 
 
 @pytest.fixture
