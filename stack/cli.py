@@ -230,17 +230,17 @@ def upgrade(layout: Layout, options: argparse.Namespace) -> int:
             sites.append(site)
         old, new = sites
 
-        def test(name: str, context: Context, site: Instance) -> int:
-            options = [f"--rootdir={layout.root}", f"--ckan-ini={site.ini}", "-n0"]
-            return context.run(site, ["python", "-m", "pytest", *options, f"{file}::{name}"])
+        def run_test(name: str, context: Context, site: Instance) -> int:
+            given = [f"--rootdir={layout.root}", f"--ckan-ini={site.ini}", "-n0"]
+            return context.run(site, ["python", "-m", "pytest", *given, f"{file}::{name}"])
 
-        code = test("test_a_site_of_2_11", before, old)
+        code = run_test("test_a_site_of_2_11", before, old)
         drop(new, after.services)
         rename = f"ALTER DATABASE {old.name} RENAME TO {new.name}"
         after.services.postgres.sql(after.services.port(after.services.postgres), rename)
         code = code or after.run(new, ["ckan", "db", "upgrade"])
         code = code or after.run(new, ["ckan", "search-index", "rebuild", "--quiet"])
-        return code or test("test_the_same_site_on_2_12", after, new)
+        return code or run_test("test_the_same_site_on_2_12", after, new)
 
 
 @contextmanager

@@ -268,7 +268,7 @@ class MendingProfile(RDFProfile):
 
 
 class FreshnessProfile(MendingProfile):
-    """A profile that also writes again what it reads, and when the data change."""
+    """A profile that also writes the properties that it reads, and when the data change."""
 
     def _write_more(self, node: Node, keys: dict[str, URIRef], stated: dict[str, Any]) -> None:
         """Write the properties that this profile reads, unless an earlier profile has written them."""

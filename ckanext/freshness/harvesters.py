@@ -196,7 +196,7 @@ def harvest_here(source_id: str) -> str:
                 harvest_object.retry_times += 1
                 harvest_object.save()
                 queue.fetch_and_import_stages(harvester, harvest_object)
-        # A batch may leave records, for which it had no time.
+        # A batch that ran out of time leaves records behind.
         object_states.wake_lost()
     try:
         tk.get_action("harvest_jobs_run")(dict(context), {"source_id": source_id})

@@ -149,7 +149,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def after_dataset_search(
         self, search_results: dict[str, Any], search_params: dict[str, Any]
     ) -> dict[str, Any]:
-        # The badges of a page look up the links of all these datasets at once. The API has no badges.
+        # The first badge looks up the links of all these datasets at once. Outside a request there are none.
         if has_request_context():
             found = tk.g.setdefault("freshness_found", {})
             found |= {package.get("id"): None for package in search_results["results"]}

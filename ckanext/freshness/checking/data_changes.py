@@ -139,7 +139,7 @@ def _json_value(value: Any) -> str:
 
 
 def choose_column(resource_id: str, answer: Sequence[str | None] | None) -> bool:
-    """Store which column says up to when the data of a file reach, if the file is known; nothing is committed.
+    """Store an editor's answer, which column says up to when the data of a file reach. No commit.
 
     What was learned of the dates of another column is forgotten.
 

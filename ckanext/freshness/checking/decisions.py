@@ -502,8 +502,8 @@ def after_body(
     """Decide what a body means that the headers made us read.
 
     :param step: the decision about the headers
-    :param meaning: of the body. Nobody can tell if it is the page of a bot wall; or, in place of data, a page
-        that may lead to the data, or a text that may be that of an error
+    :param meaning: of the body. ``CANNOT_TELL`` for the page of a bot wall and, in place of data, for a page
+        that may lead to the data or a text that may report an error
     :param digest: its hashes; None if the headers decide and only its beginning was read
     :param is_page: the body is a page that is no evidence. What is known of a file stays: a page may stand in
         its place for a while

@@ -60,7 +60,7 @@ class Outline(NamedTuple):
 
 
 class Text:
-    """A text, of which only the beginning is searched, each part once.
+    """The lines, columns and names at the beginning of a text. Each is read once.
 
     :param text: without leading blanks; empty if a file is not text
     """
@@ -81,14 +81,14 @@ class Text:
 
     @property
     def columns(self) -> int:
-        """The columns of delimited text, 1 of several lines without separators; else 0."""
+        """The number of columns of delimited text; 1 for several lines without separators, else 0."""
         if self._record is None:
             return int(len(self.lines) > 1)
         return 1 + max(_separators(self._record))
 
     @cached_property
     def names(self) -> list[str]:
-        """Its names; an empty list if none are certain."""
+        """The names of its columns, keys or root element; an empty list if none are certain."""
         text = self.text[:_SEARCHED]
         if text[:1] in ("{", "["):
             found = _keys(text)

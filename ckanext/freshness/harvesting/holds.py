@@ -47,7 +47,7 @@ def list_id(hold: Any) -> str:
 
 def decisions(hold: Any | None) -> Decisions:
     """Return which records of a held list are released; the list is None if nothing is held."""
-    # Imported only where deletions are decided: web workers need the name of a lock.
+    # Imported here: web workers use this module without deciding about deletions.
     from .strategy import Decisions
 
     released = frozenset(_releases(hold))

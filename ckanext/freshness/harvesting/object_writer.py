@@ -28,7 +28,7 @@ from .survey import RecordChange
 GATHERED = "GATHER"
 """State of an object while its gather runs. ``harvester run`` publishes every object that is WAITING."""
 BATCHED = "BATCH"
-"""State of an object that waits, and the message that stands for it names another object of its batch."""
+"""State of an object that waits without a message of its own: that of its batch names the first object."""
 BATCH = "batch"
 """Harvest object extra: the ids of the other objects of its batch, as JSON."""
 

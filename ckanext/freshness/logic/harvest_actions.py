@@ -32,7 +32,7 @@ def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]
     :raises ValidationError: the source's type belongs to another harvester, or the user has asked for 60 checks
         and previews in this hour
     """
-    # Imported only for a preview: it needs all of the import.
+    # Imported here: it loads the whole import of harvests, which most web workers never need.
     from ..harvesting import preview
 
     source = _source(data_dict)

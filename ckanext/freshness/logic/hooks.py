@@ -433,7 +433,7 @@ def harvest_jobs_run(
     fails.
     """
     tk.check_access("harvest_jobs_run", context, data_dict)
-    # Imported only where jobs are run, aborted or shown, as below: web workers import nothing of the import.
+    # Imported here and below: it loads the whole import of harvests, which most web workers never need.
     from ..harvesting import object_states
 
     object_states.resume()

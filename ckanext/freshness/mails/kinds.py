@@ -85,7 +85,7 @@ def _overdue_row(one: News, facts: MailFacts) -> Row:
     dataset = facts.datasets[one.package_id or ""]
     more: list[str] = []
     actions: list[tuple[str, str]] = []
-    # By its dates it may be up to date, and a confirmation would not change that its data stand still.
+    # The data stand still: the status by dates may be "up to date", and a confirmation would not help.
     stands = "data_until" in one.details
     if stands:
         more.append(labels.data_stand(one.details["changed_at"], one.details["data_until"]))

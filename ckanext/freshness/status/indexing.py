@@ -131,7 +131,7 @@ def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, An
 
 
 def with_facet_fields(search_params: dict[str, Any]) -> dict[str, Any]:
-    """Have Solr count the values of all our facets if a page shows one of them.
+    """Add our other facets to a search for the facet ``freshness_group``: pages show them in its place.
 
     :param search_params: of ``package_search``; changed in place
     """

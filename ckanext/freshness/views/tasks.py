@@ -196,7 +196,7 @@ def _said(action: RowAction, about: Subject, wanted: str) -> str:
 
 
 def _said_of_many(action: RowAction, done: _Done, refused: _Refused, wanted: str) -> str:
-    """Return with which rows something was done, or with how many, and with which ones it was not and why."""
+    """Return the one row that was done or the number of rows, then the refused rows with their reasons."""
     said = []
     if len(done) == 1:
         said.append(_said(action, done[0][0], wanted))

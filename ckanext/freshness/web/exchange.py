@@ -341,7 +341,7 @@ class RequestAttempts:
     def headers(self, target: Target) -> CIMultiDict[str]:
         """Return the headers of the request to ``target``; the request's own go to their origin only."""
         headers = CIMultiDict(self._common)
-        # A few servers break off what is to be closed.
+        # A few servers break off the answer to a request with this header.
         if self.last and self.attempts == 1:
             headers["Connection"] = "close"
         if cookies := self.present.redirects.cookies_for(target):

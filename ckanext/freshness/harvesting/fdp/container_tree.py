@@ -296,7 +296,7 @@ class ContainerTree:
 
 
 def _not_harvested(outline: DocumentOutline, *, is_record: bool) -> Counter[str]:
-    """Count what a container lists and nobody harvests, by its kind; also itself, if it is no such record."""
+    """Count the entries of a container that are not harvested, by kind; also itself, unless it `is_record`."""
     counts = Counter({**outline.unusable, "dcat:DataService": outline.services})
     counts[outline.type_name or "of no known type"] += not is_record
     return +counts
