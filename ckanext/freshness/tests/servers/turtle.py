@@ -27,6 +27,7 @@ _VCARD = "http://www.w3.org/2006/vcard/ns#"
 _SPDX = "http://spdx.org/rdf/terms#"
 _ADMS = "http://www.w3.org/ns/adms#"
 _HEALTH = "http://healthdataportal.eu/ns/health#"
+_DCATAP = "http://data.europa.eu/r5r/"
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b"}
 _ESCAPED = re.compile(r'[\\"\n\r\t\x08]')
@@ -193,6 +194,7 @@ FIELDS: Mapping[str, Field] = {
     "provenance": Field("dcterms:provenance"),
     "type": Field("dcterms:type", is_iri=True),
     "source": Field("dcterms:source", is_iri=True),
+    "relation": Field("dcterms:relation", is_iri=True),
     "documentation": Field("foaf:page", is_iri=True),
     "is_referenced_by": Field("dcterms:isReferencedBy", is_iri=True),
     "conforms_to": Field("dcterms:conformsTo", is_iri=True),
@@ -209,8 +211,11 @@ FIELDS: Mapping[str, Field] = {
     "checksum": Field(f"<{_SPDX}checksum>", is_iri=True),
     "rights": Field("dcterms:rights"),
     "status": Field(f"<{_ADMS}status>", is_iri=True),
+    "availability": Field(f"<{_DCATAP}availability>", is_iri=True),
     "number_of_records": Field(f"<{_HEALTH}numberOfRecords>"),
+    "number_of_unique_individuals": Field(f"<{_HEALTH}numberOfUniqueIndividuals>"),
     "min_typical_age": Field(f"<{_HEALTH}minTypicalAge>"),
+    "max_typical_age": Field(f"<{_HEALTH}maxTypicalAge>"),
     "health_theme": Field(f"<{_HEALTH}healthTheme>", is_iri=True),
     "health_category": Field(f"<{_HEALTH}healthCategory>", is_iri=True),
     "population_coverage": Field(f"<{_HEALTH}populationCoverage>"),
