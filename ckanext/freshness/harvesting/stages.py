@@ -262,8 +262,7 @@ def import_(first: Any) -> bool | Literal["unchanged"]:
             if attempt:
                 object_states.finish(done, failed)
     except BaseException as error:
-        if isinstance(error, _STOPS) or is_loss(error):
-            # The consumer ends, and the queue sends the message again.
+        if _ends_consumer(error):
             raise
         model.Session.rollback()
         if attempt:
@@ -298,6 +297,11 @@ def _locks(batch: Sequence[PendingObject]) -> list[str]:
     """
     records = [item.lock for item in batch]
     return records + [f"package {item.package_id}" for item in batch if item.package_id]
+
+
+def _ends_consumer(error: BaseException) -> bool:
+    """Decide whether an error of an import ends its consumer. The queue then sends the message again."""
+    return isinstance(error, _STOPS) or is_loss(error)
 
 
 def _fail(error: BaseException, ids: Sequence[str]) -> None:
@@ -337,7 +341,7 @@ def _import_batch(
             try:
                 _import_one(writer, item)
             except BaseException as error:
-                if isinstance(error, _STOPS) or is_loss(error):
+                if _ends_consumer(error):
                     raise
                 # A hook of another extension may raise anything. That fails this record, and the rest of the
                 # batch is still imported. If the package was written, its mark stays for the next refresh.
