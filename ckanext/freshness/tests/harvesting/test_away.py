@@ -146,14 +146,16 @@ def test_an_approval_outlives_solr_being_away(
     assert harvest.hold() is None and stored_ids() == {}
 
 
-@pytest.mark.parametrize("word", [b"<commit", b"Dataset 2"], ids=["at the commit", "in a page"])
+@pytest.mark.parametrize(
+    "words", [[b"<commit"], [b'"title": "Dataset'] * 2], ids=["at the commit", "at the second dataset"]
+)
 def test_what_solr_did_not_take_is_indexed_by_the_next_refresh(
-    fdp: FdpServer, harvest: Harvest, solr: TcpProxy, word: bytes
+    fdp: FdpServer, harvest: Harvest, solr: TcpProxy, words: list[bytes]
 ) -> None:
     """Solr may lose what it was sent and has not committed. The source cannot be read any more."""
     job_id = harvest.start()
     harvest.gather()
-    solr.leave_at(word)
+    solr.leave_at(*words)
     harvest.fetch()
     solr.open()
     harvest.finish(job_id)

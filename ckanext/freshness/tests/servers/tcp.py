@@ -112,7 +112,7 @@ class TcpProxy:
         heard = False
         with self._lock:
             while self._signals and self._signals[0] in chunk:
-                del self._signals[0]
+                chunk = chunk.partition(self._signals.pop(0))[2]
                 heard = not self._signals
         return heard
 
