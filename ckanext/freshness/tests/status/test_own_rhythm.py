@@ -114,3 +114,28 @@ def test_its_mark_stands_wherever_the_status_is_named(app: Any) -> None:
     shown = call_action("freshness_show", id="data")
     assert shown["frequency"] == {"days": 7, "from": "rhythm"}
     assert shown["observed_frequency"]["suggested_days"] is None
+
+
+@pytest.mark.parametrize(
+    ("declared", "suggested"), [(None, None), ("1", 7), ("7", None), ("60", 7)]
+)
+def test_exports_without_newer_data_are_no_updates(
+    declared: str | None, suggested: int | None
+) -> None:
+    """A file is exported anew each night, and its data come once a week."""
+    make("data", 200, declared)
+    changes = model.Session.query(FreshnessChange)
+    known = {key: getattr(changes[0], key) for key in ("package_id", "resource_id", "evidence")}
+    changes.delete()
+    for night in range(90, -1, -1):
+        seen_at = (NOW - night * DAY).replace(tzinfo=None)
+        until = [str((NOW - (ago + (3 - ago) % 7) * DAY).date()) for ago in (night + 1, night)]
+        moments = {"changed_after": seen_at - DAY, "changed_before": seen_at, "seen_at": seen_at}
+        summary = {"data_until": until}
+        model.Session.add(FreshnessChange(id=f"night-{night}", summary=summary, **moments, **known))
+    model.Session.commit()
+    extras = judged("data")
+    assert extras["freshness_frequency"] == (declared or "7")
+    shown = call_action("freshness_show", id="data")["observed_frequency"]
+    assert round(shown["days"]) == 7
+    assert shown["suggested_days"] == suggested
