@@ -19,6 +19,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
+from flask import has_request_context
 
 from .. import settings
 from ..aging.status import GROUPS, shown_status
@@ -127,16 +128,17 @@ def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, An
             for field, title in FACETS.items()
             if field == NAMES.group or field in tk.request.args
         }
+        tk.g.freshness_has_facets = True
     return titles
 
 
 def with_facet_fields(search_params: dict[str, Any]) -> dict[str, Any]:
-    """Add our other facets to a search for the facet ``freshness_group``: pages show them in its place.
+    """Add our other facets to the search of a page: it shows them in the place of ``freshness_group``.
 
     :param search_params: of ``package_search``; changed in place
     """
     fields = search_params.get("facet.field") or ()
-    if NAMES.group in fields:
+    if NAMES.group in fields and has_request_context() and tk.g.get("freshness_has_facets"):
         search_params["facet.field"] = list(dict.fromkeys((*fields, *FACETS)))
     return search_params
 
