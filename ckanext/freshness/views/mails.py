@@ -114,9 +114,13 @@ def _confirmation_page(asked: signed_links.Confirmation, *, is_done: bool) -> st
 
 
 def _choice() -> Choice:
-    """Return the choice of our form; no mails for everything else, such as one click in a mail program."""
-    given = tk.request.form.get("choice")
-    return next((one for one in Choice if one.value == given), Choice.NONE)
+    """Return the choice of our form; no mails for one click in a mail program (RFC 8058)."""
+    if tk.request.form.get("List-Unsubscribe") == "One-Click":
+        return Choice.NONE
+    try:
+        return Choice(tk.request.form.get("choice"))
+    except ValueError:
+        abort(400, tk._("Choose your mails, or switch them off"))
 
 
 def _user() -> Person:

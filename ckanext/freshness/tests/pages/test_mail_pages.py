@@ -70,6 +70,17 @@ def test_one_click_without_a_session(strict: Any, path: str) -> None:
         assert choice() == "none"
 
 
+@pytest.mark.parametrize("data", [{}, {"choice": ""}, {"choice": "some"}])
+def test_a_form_without_a_choice_changes_nothing(
+    read: Read, strict: Any, path: str, data: Any
+) -> None:
+    strict.post(path, data=data, status=400)
+    user = factories.UserWithToken(email=ANN)
+    page = read("/freshness/mails", user, data=data, status=400)
+    assert "Choose your mails, or switch them off" in page.get_text()
+    assert choice() == "all"
+
+
 def test_the_choice_of_the_form(strict: Any, path: str) -> None:
     for value in ("followed", "none", "all"):
         strict.post(path, data={"choice": value}, status=200)
