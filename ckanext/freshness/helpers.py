@@ -384,9 +384,10 @@ def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup |
     if not value:
         return ""
     moment = isoparse(value) if isinstance(value, str) else value
-    element = Markup('<time datetime="{}" title="{}">{}</time>')
+    # In print, the exact moment stands behind a relative one.
+    element = Markup('<time datetime="{}" data-style="{}" title="{}">{}</time>')
     words = (labels.in_words(moment, one) for one in ("exact", style))
-    return element.format(moment.isoformat(), *words)
+    return element.format(moment.isoformat(), style, *words)
 
 
 def freshness_date(day: date | str, style: str = "year") -> str:

@@ -369,6 +369,11 @@ def test_printed_pages_have_the_data_and_no_controls(tab: Any, world: dict[str, 
         assert tab.locator(part).first.is_visible(), path
         controls = tab.locator(".masthead, .nav-tabs, main .btn, .fr input, .fr select")
         assert not any(one.is_visible() for one in controls.all()), path
+        # "3 days ago" says nothing on paper.
+        behind = "all => all.map(one => getComputedStyle(one, '::after').content)"
+        relative = "time:is([data-style=ago], [data-style=lasting])"
+        found = tab.locator(relative).evaluate_all(behind)
+        assert found and all("UTC" in one for one in found), path
     # The report of an organization is one page.
     assert len(re.findall(rb"/Type\s*/Page\b", tab.pdf(format="A4"))) == 1
 
