@@ -1,7 +1,8 @@
 """Up to when the data of a table reach: the newest date in each column of dates, and the column that says it.
 
 A column counts if one form reads 95 % of its values. The order of rows does not matter. Nothing is guessed: if
-several columns may be meant, or if nobody can tell the day from the month, there is no answer but the reason.
+several columns may be meant, or if nobody can tell the day, the month and the year apart, there is no answer
+but the reason.
 
 Pure and streaming: each cell is read once, and of a column that is certainly none of dates only its first part.
 """
@@ -110,7 +111,7 @@ class Silence(Enum):
     SCHEDULE = "schedule"
     """The column reaches into the future, or did so once."""
     UNCLEAR = "unclear"
-    """Nobody can tell the day from the month."""
+    """Nobody can tell the day, the month and the year apart."""
     SEVERAL = "several"
     """Several columns may be meant."""
 

@@ -69,13 +69,12 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
           data: ``days`` behind, the median, ``lowest_days``, ``highest_days``, ``step_days`` between periods,
           ``updates``, ``next_expected``),
           ``column``, ``sheet``, ``resource_id`` and ``resource_name``, or a null ``period`` and the ``reason``
-          (``none``, ``schedule``, ``unclear``: day or month first, ``several`` columns),
+          (``none``, ``schedule``, ``unclear``: day, month or year first, ``several`` columns),
           ``stands_since``: when a check first saw it, if the file has changed long after that, and
           ``questions``: files of which several columns may be meant (``resource_id``, ``columns``, each with
           its ``column`` for ``freshness_date_column`` and its newest ``period``, and the ``answer`` of an
           editor or null)
         * ``broken_since`` (moment): since when all of its links have been broken, whatever its ``status`` says
-          by the dates of the data
         * ``pieces`` (list of dictionaries): all evidence, the newest first: ``resource_id``,
           ``resource_name``, ``evidence``, ``date``, ``claimed`` (the original date if it was in the future)
         * ``stated_date`` (dictionary): ``value``, ``since``, ``stands_still`` (boolean)
