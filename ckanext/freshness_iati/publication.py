@@ -19,11 +19,11 @@ import sqlalchemy as sa
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking.stored_values import read
-from ckanext.freshness.ckan_adapter import harvest
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import ORGANIZATION_EXTRAS
 from ckanext.freshness.copies import store_keys
 from ckanext.freshness.copies.store import MissingCopy, StagedBody, Store, StoredCopy
+from ckanext.freshness.harvesting.source_memory import ORGANIZATIONS_OF_SOURCE
 from ckanext.freshness.reporting import links
 from ckanext.freshness.runs import copies
 from ckanext.freshness.web.urls import display_url
@@ -390,7 +390,7 @@ _ORGANISATIONS = f"""
 SELECT g.id, g.name, g.title, g.description, {ORGANIZATION_EXTRAS} AS extras
 FROM "group" g
 WHERE g.state = 'active' AND g.id IN (
-    {harvest.ORGANIZATIONS_OF_SOURCE}
+    {ORGANIZATIONS_OF_SOURCE}
     UNION
     SELECT p.owner_org FROM freshness_iati i JOIN package p ON p.id = i.package_id
     WHERE i.source_id = :source AND p.state = 'active'

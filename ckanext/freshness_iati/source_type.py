@@ -25,11 +25,11 @@ from ckanext.freshness.harvesting.ckan.api import (
 from ckanext.freshness.harvesting.messages import HarvestMessage, Message, MessageCode, about
 from ckanext.freshness.harvesting.record import (
     Containers,
+    CrawledRecord,
     CurrentRecords,
     ReadOutcome,
     Record,
     SeenRecord,
-    Sighting,
     Sink,
 )
 from ckanext.freshness.harvesting.source_client import SourceClient, UnreadableDocument
@@ -271,7 +271,7 @@ class IndexCrawl:
         except ValueError as refused:
             error, outcome = about(url, str(refused)), ReadOutcome.MALFORMED
         seen = SeenRecord(url, outcome, (container,), content_hash=digest)
-        self._sink(Sighting(seen, record, error=error), self._containers)
+        self._sink(CrawledRecord(seen, record, error=error), self._containers)
 
 
 # The source type

@@ -102,10 +102,6 @@ PACKAGES_OF_SOURCE = "SELECT package_id FROM harvest_object WHERE harvest_source
 """SQL: the packages of the source ``:owner``."""
 IS_HARVESTED = "EXISTS (SELECT FROM harvest_object o WHERE o.package_id = d.package_id)"
 """SQL: whether the dataset ``d`` is harvested."""
-ORGANIZATIONS_OF_SOURCE = """
-SELECT outline->>'id' FROM freshness_harvest_document
-WHERE source_id = :source AND url LIKE 'organization %'"""
-"""SQL: the ids of the organizations of ``:source``."""
 
 
 def config_value(config: str | None, key: str) -> object:

@@ -37,7 +37,7 @@ def preview(source: str, as_json: bool) -> None:
     else:
         for line in preview_lines(shown):
             click.echo(line)
-    if not shown.survey.crawled.has_answered:
+    if not shown.survey.crawl.has_answered:
         raise click.exceptions.Exit(1)
 
 
@@ -106,11 +106,11 @@ def preview_lines(shown: Preview) -> list[str]:
         tk._("Currently harvested: {count}").format(count=shown.survey.current),
         *source.warnings,
     ]
-    if not shown.survey.crawled.has_answered:
+    if not shown.survey.crawl.has_answered:
         lines.append(tk._("The source could not be read. A job would change nothing."))
     lines += [
         tk._("Could not be read: {error}").format(error=error)
-        for error in shown.survey.crawled.errors
+        for error in shown.survey.crawl.errors
     ]
     if (nothing := nothing_found(shown.survey)) is not None:
         lines.append(str(nothing))

@@ -31,7 +31,7 @@ def not_harvested(found: Survey) -> list[dict[str, Any]]:
     """Return what a source lists and becomes no dataset: ``kind``, ``count`` and ``examples``, by kind."""
     return [
         clean_all({"kind": kind, "count": one.count, "examples": sorted(one.examples)})
-        for kind, one in sorted(found.crawled.not_harvested.items())
+        for kind, one in sorted(found.crawl.not_harvested.items())
     ]
 
 
@@ -40,14 +40,14 @@ def nothing_found(found: Survey) -> HarvestMessage | None:
 
     :returns: None if it has, or if another error says why not.
     """
-    failures = len(found.crawled.errors) + found.record_errors
+    failures = len(found.crawl.errors) + found.record_errors
     if found.current or failures or sum(found.counts.values()):
         return None
     if others := not_harvested(found):
         count = sum(one["count"] for one in others)
         kinds = ", ".join(f"{one['count']} x {one['kind']}" for one in others)
         return HarvestMessage(MessageCode.NOTHING_USABLE, {"count": count}, kinds)
-    if count := len(found.crawled.containers.catalogs):
+    if count := len(found.crawl.containers.catalogs):
         return HarvestMessage(MessageCode.EMPTY_CATALOGS, {"count": count})
     return HarvestMessage(MessageCode.LISTS_NOTHING)
 

@@ -31,6 +31,7 @@ from .record import (
     is_web_url,
     urls_in_guid,
 )
+from .source_memory import ORGANIZATION
 
 RESOURCE_IDS = "resource_ids"
 """Harvest object extra: ids of resources that the object's package had and may have again, as JSON."""
@@ -167,7 +168,7 @@ def _orphans(gone: Any, source_id: str) -> tuple[Any, ...]:
     of_peers = _object.c.harvest_source_id.in_(_peers(source_id).where(_package.c.id.in_(gone)))
     is_current = _object.c.current.is_(True)
     made = sa.select(_document.c.outline["id"].astext).where(
-        _document.c.url.like("organization %"),
+        _document.c.url.like(f"{ORGANIZATION} %"),
         _document.c.outline["is_made"].as_boolean(),
         _document.c.source_id.in_(deleted_peers(source_id)),
     )

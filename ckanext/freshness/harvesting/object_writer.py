@@ -76,18 +76,18 @@ class ObjectWriter:
         """Changes to the extras of current objects, see :func:`set_extras`."""
 
     def change(self, change: RecordChange) -> None:
-        known, sighting, kind = change.known, change.sighting, change.kind
-        contents = sighting.contents if sighting else None
-        warnings = list(sighting.warnings) if sighting else []
+        known, crawled, kind = change.known, change.crawled, change.kind
+        contents = crawled.contents if crawled else None
+        warnings = list(crawled.warnings) if crawled else []
         if kind is RecordClass.UNCHANGED:
             self.unchanged += 1
             if warnings and len(self.unchanged_warnings) < self.MOST_WARNED:
                 self.unchanged_warnings.append(
                     {"url": change.url, "guid": change.guid, "messages": warnings}
                 )
-            if known and sighting:
+            if known and crawled:
                 since = change.incomplete_since
-                self._remember(known, incomplete_since=since, memory=sighting.memory)
+                self._remember(known, incomplete_since=since, memory=crawled.memory)
             return
 
         if change.is_approved and known:
@@ -101,9 +101,9 @@ class ObjectWriter:
             "catalog_url": change.catalog_url or change.url,
             "warnings": json_text(warnings) if warnings else None,
             "status": STATUS[kind],
-            "content_hash": sighting.seen.content_hash or "" if sighting else None,
-            "memory": sighting.memory if sighting else None,
-            "subject": sighting.subject if sighting else None,
+            "content_hash": crawled.seen.content_hash or "" if crawled else None,
+            "memory": crawled.memory if crawled else None,
+            "subject": crawled.subject if crawled else None,
             "reason": str(change.reason) if kind is RecordClass.DELETED else None,
             "adopted": change.adopted.package_id if change.adopted else None,
         }

@@ -31,7 +31,8 @@ from .packages.organizations import new_organizations
 from .record import KnownRecord
 from .record_changes import FieldChange, changes
 from .source_config import ConfigError, Source
-from .source_type import SourceMemory, SourceType
+from .source_memory import SourceMemory
+from .source_type import SourceType
 from .sources import ForeignSource, source_of, source_type_named
 from .strategy import AbsentRecord, RecordClass
 from .survey import RecordChange, Survey
@@ -115,14 +116,14 @@ class Preview:
             "source": {key: getattr(source, key) for key in ("id", "title", "url", "type")},
             "made_at": utc_text(self.made_at),
             "current": found.current,
-            "requests": found.crawled.requests,
-            "answered": found.crawled.has_answered,
+            "requests": found.crawl.requests,
+            "answered": found.crawl.has_answered,
             "warnings": [*source.warnings, *found.warnings[:limit]],
             "source_warnings": list(map(as_plain, self.source_warnings)),
             "not_harvested": not_harvested(found),
             "nothing": None if nothing is None else as_plain(nothing),
-            "errors": [str(error) for error in found.crawled.errors],
-            "error_codes": [code_of(error) for error in found.crawled.errors],
+            "errors": [str(error) for error in found.crawl.errors],
+            "error_codes": [code_of(error) for error in found.crawl.errors],
             "counts": counts,
             "brake": {"reason": found.brake.reason, **brake} if found.brake and self.held else None,
             **shown,
@@ -175,8 +176,8 @@ def preview(source: Any, *, now: datetime, tell: Tell = lambda count, listed: No
     for entries in lists:
         entries.sort(key=lambda entry: entry.url)
     new = [entry.url for entry in result.changes[RecordClass.NEW] if entry.package_id is None]
-    result.source_warnings = [*found.crawled.warnings, *harvested_elsewhere(source.id, new)]
-    if titles := new_organizations(source.id, memory, found.crawled.organizations):
+    result.source_warnings = [*found.crawl.warnings, *harvested_elsewhere(source.id, new)]
+    if titles := new_organizations(source.id, memory, found.crawl.organizations):
         named = ", ".join([*titles[:LISTED], *(["..."] if titles[LISTED:] else [])])
         values: dict[str, str | int] = {"count": len(titles), "titles": named}
         result.source_warnings.append(HarvestMessage(MessageCode.NEW_ORGANIZATIONS, values))
@@ -215,8 +216,8 @@ class _Lists:
         reason = change.reason
         entry = PreviewEntry(change.url, change.guid, str(reason), code_of(reason))
         entry.package_id = owner.package_id if owner is not None else None
-        if change.sighting is not None and change.sighting.contents is not None:
-            now = change.sighting.contents
+        if change.crawled is not None and change.crawled.contents is not None:
+            now = change.crawled.contents
             entry.title = str(now.fields.get("title") or "") or None
             before = last_harvested(change.known) if change.known else None
             if before is not None and change.kind is not RecordClass.UNCHANGED:

@@ -221,7 +221,7 @@ def is_listed(seen: SeenRecord | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class CrawledRecord:
     """A record as a crawl met it."""
 
     seen: SeenRecord
@@ -305,7 +305,7 @@ class KnownRecord:
     """False for a record of another harvester if nothing confirms that ``url`` is its URL. Its absence
     from all containers then proves nothing."""
     memory: str | None = None
-    """The :attr:`Sighting.memory` of the last job that read it."""
+    """The :attr:`CrawledRecord.memory` of the last job that read it."""
     incomplete_since: datetime | None = None
     """When a job first read a version of it that lacks something and may be cut; None if the last did not."""
 
@@ -480,7 +480,7 @@ class NotHarvested:
             self.examples.append(url)
 
 
-Sink = Callable[[Sighting, Containers], None]
-"""Receives each sighting, with the containers.
+Sink = Callable[[CrawledRecord, Containers], None]
+"""Receives each record, with the containers.
 
 Some source types list records while they read containers, so that containers may be incomplete."""

@@ -3,19 +3,20 @@
 A source type is a subclass of :class:`SourceType` with four things of its own:
 
 - **A reader**, which :meth:`SourceType.read` runs. It hands on each record as soon as it can, as a
-  :class:`~.record.Sighting`. It ends with the :class:`~.record.Containers`: the lists in which records were
-  found, and which of them were not read, or not proved to be read whole. :mod:`.listings` says what proves
+  :class:`~.record.CrawledRecord`. It ends with the :class:`~.record.Containers`: the lists in which records
+  were found, and which of them were not read, or not proved to be read whole. :mod:`.listings` says what proves
   that, and has the tools. A reader decides nothing. It tells "the record is not there" from "the record could
   not be seen", and reports whatever it could not read.
-- **A mapping** of what it reads to a :class:`~.record.Record`, the ``contents`` of a sighting.
+- **A mapping** of what it reads to a :class:`~.record.Record`, the ``contents`` of a crawled record.
 - **An identity** for each record: the ``url`` of its :class:`~.record.SeenRecord`. It must be the same in each
-  job. If it is not the URL at which the source has the record, the sighting's ``subject`` can name this URL.
+  job. If it is not the URL at which the source has the record, ``subject`` of the crawled record can name that
+  URL.
 - **A configuration**: the keys that only its sources have, and a help for the source's form: the template
   ``freshness/harvest/snippets/help_<name>.html``.
 
 A type whose source is one list, such as a DCAT catalogue or another CKAN, has the source itself as its only
 container. What a type remembers from one job to the next, only the type reads: of a source in its
-:class:`SourceMemory`, of a record in :attr:`.record.Sighting.memory`.
+:class:`~.source_memory.SourceMemory`, of a record in :attr:`.record.CrawledRecord.memory`.
 
 A plugin for a type is a class of three lines in ``harvesters.py``, or in another extension
 (:mod:`ckanext.freshness.interfaces`). CKAN's web workers import the modules of types: what only crawls need,
@@ -33,12 +34,8 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 from flask import has_request_context
-from sqlalchemy.dialects.postgresql import insert
 
-from ..ckan_adapter.core import model
-from ..model import HarvestDocument
 from ..web.event_loop import run
 from ..web.urls import display_url
 from .messages import Message, about
@@ -53,8 +50,7 @@ from .record import (
 )
 from .source_client import SourceClient, for_each, source_client
 from .source_config import ReadValue, Source, SourceConfig
-
-_table = HarvestDocument.__table__
+from .source_memory import SourceMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,97 +126,6 @@ class CrawlEnd:
         self.not_harvested.setdefault(kind, NotHarvested()).add(display_url(url), count)
 
 
-class SourceMemory:
-    """The memory of a source from one crawl to the next: values by key, each with the digest of its origin.
-
-    The keys are URLs of documents, or names that the source type chooses. The values are what JSON can hold.
-    A type keeps here what saves it work, such as the outline of a document whose bytes have the same hash as
-    last time, and what it compares with, such as the list that a container had. The core stores it and never
-    reads it.
-    """
-
-    BATCH = 100
-
-    def __init__(self, source_id: str, *, read_only: bool = False) -> None:
-        """
-        :param read_only: keep nothing for the next crawl, because a preview writes nothing.
-        """
-        self._source_id = source_id
-        self._read_only = read_only
-        self._learnt: dict[str, tuple[str, Any]] = {}
-        self._visited: set[str] = set()
-
-    def recall(self, url: str, digest: str) -> Any:
-        """Return the value of a key if its origin still has the same digest; None otherwise."""
-        self._visited.add(url)
-        learnt, value = self._learnt.get(url, ("", None))
-        if learnt == digest:
-            return value
-        found = model.Session.execute(
-            sa.select(_table.c.outline).where(
-                _table.c.source_id == self._source_id,
-                _table.c.url == url,
-                _table.c.digest == digest,
-            )
-        ).scalar()
-        model.Session.commit()  # no transaction stays open during the next request
-        return found
-
-    def knows(self, url: str) -> bool:
-        """Return whether an earlier crawl read the document."""
-        found = model.Session.execute(
-            sa.select(sa.exists().where(_table.c.source_id == self._source_id, _table.c.url == url))
-        ).scalar()
-        model.Session.commit()
-        return bool(found)
-
-    def remember(self, url: str, digest: str, value: Any) -> None:
-        """Keep a value for the next crawl."""
-        if self._read_only:
-            return
-        self._visited.add(url)
-        self._learnt[url] = (digest, value)
-        if len(self._learnt) >= self.BATCH:
-            self._flush()
-
-    def finish(self, *, forget_others: bool) -> None:
-        """Write the remaining values. No commit.
-
-        :param forget_others: delete the values of keys that this crawl did not meet. Use this only after a
-            crawl that read all containers.
-        """
-        self._flush()
-        if forget_others and not self._read_only:
-            urls = model.Session.execute(
-                sa.select(_table.c.url).where(_table.c.source_id == self._source_id)
-            ).scalars()
-            stale = [url for url in urls if url not in self._visited]
-            for start in range(0, len(stale), 1000):
-                model.Session.execute(
-                    sa.delete(_table).where(
-                        _table.c.source_id == self._source_id,
-                        _table.c.url.in_(stale[start : start + 1000]),
-                    )
-                )
-
-    def _flush(self) -> None:
-        if not self._learnt:
-            return
-        statement = insert(_table)
-        statement = statement.on_conflict_do_update(
-            index_elements=[_table.c.source_id, _table.c.url],
-            set_={"digest": statement.excluded.digest, "outline": statement.excluded.outline},
-        )
-        model.Session.execute(
-            statement,
-            [
-                {"source_id": self._source_id, "url": url, "digest": digest, "outline": value}
-                for url, (digest, value) in self._learnt.items()
-            ],
-        )
-        self._learnt.clear()
-
-
 class SourceType:
     """The base of all source types. Only :attr:`name`, :attr:`title` and :meth:`read` have no default."""
 
@@ -237,7 +142,7 @@ class SourceType:
     own_keys: ClassVar[Mapping[str, ReadValue]] = {}
     """Keys of the configuration that only sources of this type have."""
     memory_form: ClassVar[str] = ""
-    """A regular expression for the :attr:`.record.Sighting.memory` of this type that that of no other type
+    """A regular expression for the :attr:`.record.CrawledRecord.memory` of this type that that of no other type
     matches: people change the type of a source."""
 
     @property
@@ -296,9 +201,9 @@ class SourceType:
         """Read a source, and hand each record to the sink, once, as soon as possible.
 
         An error of a container belongs into ``containers.unreadable``, a doubt whether it was read whole into
-        ``containers.unproved``, an error of a record into its sighting. So does a doubt whether the record's
-        own document was read whole (:attr:`~.record.Sighting.may_be_cut`). Any exception ends the job, and
-        nothing is deleted.
+        ``containers.unproved``, an error of a record into the :class:`~.record.CrawledRecord`. So does a doubt
+        whether the record's own document was read whole (:attr:`~.record.CrawledRecord.may_be_cut`). Any
+        exception ends the job, and nothing is deleted.
         """
         raise NotImplementedError
 

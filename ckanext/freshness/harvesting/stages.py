@@ -35,7 +35,8 @@ from .packages.ckan_actions import ImportFailed
 from .packages.organizations import ensure_organizations
 from .packages.writer import PackageWriter
 from .source_config import ConfigError, Source
-from .source_type import CrawlInput, SourceMemory, SourceType
+from .source_memory import SourceMemory
+from .source_type import CrawlInput, SourceType
 from .sources import source_of
 from .strategy import Decisions, RecordClass
 from .survey import Survey, SurveyObserver, survey
@@ -148,9 +149,9 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     memory = SourceMemory(source.id)
     decisions = holds.decisions_for_job(source.id)
     found = survey_source(source_type, source, memory, decisions, writer, now=now)
-    errors = list(found.crawled.errors)
+    errors = list(found.crawl.errors)
     if source_type.has_organizations(source.config):
-        errors += ensure_organizations(source.id, memory, found.crawled)
+        errors += ensure_organizations(source.id, memory, found.crawl)
     if (nothing := job_report.nothing_found(found)) is not None:
         errors.append(nothing)
     writer.finish()
@@ -167,12 +168,12 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
         errors.append(brake_message(len(found.brake.verified), found.brake.reason, name))
     for error in errors:
         object_states.add_job_error(job_id, error)
-    warnings = list(found.crawled.warnings)
+    warnings = list(found.crawl.warnings)
     if not found.current:
         # Only before the first harvest: it reads the records of all other sources.
         warnings += job_report.harvested_elsewhere(source.id, writer.new)
     job_report.keep(source.id, job_id, found, writer, warnings)
-    memory.finish(forget_others=found.crawled.is_whole)
+    memory.finish(forget_others=found.crawl.is_whole)
     refresh.may_be_absent(source.id)
     for line in warnings:
         log.warning("Harvest source %s: %s", source.title, line)
@@ -215,13 +216,13 @@ def brake_message(count: int, reason: str, name: str) -> HarvestMessage:
 def summary(found: Survey) -> str:
     """Return one line for the log."""
     counts = ", ".join(f"{found.counts[kind]} {kind.value}" for kind in RecordClass)
-    errors = len(found.crawled.errors) + found.record_errors
+    errors = len(found.crawl.errors) + found.record_errors
     others = ", ".join(
-        f"{other.count} x {kind}" for kind, other in found.crawled.not_harvested.items()
+        f"{other.count} x {kind}" for kind, other in found.crawl.not_harvested.items()
     )
     return (
         f"{counts}; {found.kept} kept unseen, {errors} errors, {len(found.warnings)} warnings, "
-        f"not harvested: {others or 'none'}; {found.crawled.requests} requests"
+        f"not harvested: {others or 'none'}; {found.crawl.requests} requests"
     )
 
 

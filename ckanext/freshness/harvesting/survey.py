@@ -19,11 +19,11 @@ from .brake import BrakeLimits
 from .messages import HarvestMessage, Message, MessageCode
 from .record import (
     Containers,
+    CrawledRecord,
     KnownRecord,
     NotHarvested,
     ReadOutcome,
     SeenRecord,
-    Sighting,
     guid_of,
 )
 from .record_changes import MOST, lost
@@ -63,7 +63,7 @@ class RecordChange:
     """The current record that it is, if there is one."""
     adopted: KnownRecord | None = None
     """The record of a deleted source whose package a new record takes over."""
-    sighting: Sighting | None = None
+    crawled: CrawledRecord | None = None
     """None for a deleted record."""
     own_url: ReadOutcome | None = None
     """What the URL of a deleted record answered; None if it was not requested."""
@@ -103,7 +103,7 @@ class SurveyObserver(Protocol):
 class Survey:
     """The totals of a survey."""
 
-    crawled: CrawlEnd = field(init=False)
+    crawl: CrawlEnd = field(init=False)
     counts: Counter[RecordClass] = field(default_factory=Counter)
     current: int = 0
     """How many records were current before."""
@@ -136,11 +136,11 @@ def survey(
     decisions = replace(decisions, released={*decisions.released, *approved})
     decided = {*decisions.released, *decisions.held}
     classifier = _Classifier(given, observer, decided)
-    crawled = source_type.crawl(given, classifier.take)
+    crawl = source_type.crawl(given, classifier.take)
     absences = deletions(
-        known, classifier.seen, crawled.containers, decisions, now=given.now, limits=limits
+        known, classifier.seen, crawl.containers, decisions, now=given.now, limits=limits
     )
-    return classifier.end(crawled, absences, decisions.released)
+    return classifier.end(crawl, absences, decisions.released)
 
 
 class _Classifier:
@@ -165,48 +165,48 @@ class _Classifier:
         if the record is not deleted."""
         self._adopters: dict[str, str] = {}
         """Package id to the URL of the record that takes it over."""
-        self._noted: dict[str, Sighting] = {}
-        """Sightings with warnings, by URL."""
+        self._noted: dict[str, CrawledRecord] = {}
+        """Records with warnings, by URL."""
         self._drafts = NotHarvested()
         """Records and distributions that are listed and were never readable."""
 
-    def take(self, sighting: Sighting, containers: Containers) -> None:
+    def take(self, crawled: CrawledRecord, containers: Containers) -> None:
         """Classify and report a record that the crawl met."""
-        self._take(sighting, containers)
-        self._has_catalogs |= sighting.seen.is_catalog
-        if sighting.seen.listed_in:
+        self._take(crawled, containers)
+        self._has_catalogs |= crawled.seen.is_catalog
+        if crawled.seen.listed_in:
             listed = len(containers.listed)
             if not self._has_catalogs:
                 listed -= len(containers.catalogs)
             # Some sources list records while they are read: then nobody knows how many there will be.
             self._observer.read(len(self.seen), listed if listed >= len(self.seen) else None)
 
-    def _take(self, sighting: Sighting, containers: Containers) -> None:
-        seen = sighting.seen
-        before = self._before(sighting, containers)
+    def _take(self, crawled: CrawledRecord, containers: Containers) -> None:
+        seen = crawled.seen
+        before = self._before(crawled, containers)
         url = seen.url if before is None else before.url
         self.seen[url] = seen
         is_refused = seen.outcome in (ReadOutcome.GONE, ReadOutcome.FORBIDDEN)
         if seen.listed_in and is_refused and before is None:
             self._drafts.add(display_url(seen.url))
-        if seen.listed_in and seen.outcome is not ReadOutcome.PRESENT and sighting.error:
+        if seen.listed_in and seen.outcome is not ReadOutcome.PRESENT and crawled.error:
             guid = before.guid if before else guid_of(seen.url, min(seen.listed_in))
             if before is not None and is_refused:
-                self._refused[url] = guid, sighting.error
+                self._refused[url] = guid, crawled.error
             else:
-                self._report_failure(seen.url, guid, sighting.error)
+                self._report_failure(seen.url, guid, crawled.error)
         if not seen.listed_in or seen.outcome is not ReadOutcome.PRESENT:
             return
         catalog = None if seen.is_catalog else catalog_of(seen, before, containers)
         guid = guid_of(seen.url, catalog)
         kind = classify(guid, seen.content_hash, before)
-        adopted = self._adoptable(sighting, containers) if kind is RecordClass.NEW else None
+        adopted = self._adoptable(crawled, containers) if kind is RecordClass.NEW else None
         reason = _reason(kind, before, adopted)
-        change = RecordChange(kind, guid, seen.url, reason, catalog, before, adopted, sighting)
+        change = RecordChange(kind, guid, seen.url, reason, catalog, before, adopted, crawled)
         change = self._unless_cut(change, containers)
-        if change.sighting and change.sighting.warnings:
-            self._noted[url] = change.sighting
-        for url in sighting.drafts:
+        if change.crawled and change.crawled.warnings:
+            self._noted[url] = change.crawled
+        for url in crawled.drafts:
             self._drafts.add(display_url(url))
         self._report(change)
         if before is not None and (before.refusal or before.absent_since or before.approved):
@@ -214,18 +214,18 @@ class _Classifier:
 
     def _unless_cut(self, change: RecordChange, containers: Containers) -> RecordChange:
         """Return the change, or an unchanged record in its place while what it lacks may be cut off."""
-        owner, sighting = change.known or change.adopted, change.sighting
-        if owner is None or sighting is None or sighting.contents is None:
+        owner, crawled = change.known or change.adopted, change.crawled
+        if owner is None or crawled is None or crawled.contents is None:
             return change
         if owner.object_id is None:
             # Without an object, nothing could remember since when it waits: it would wait for ever.
             return change
-        may_be_cut = sighting.may_be_cut or not containers.left_out <= self._decided
+        may_be_cut = crawled.may_be_cut or not containers.left_out <= self._decided
         since = owner.incomplete_since or self._now
         until = since + LEFT_OUT_AFTER
         if not owner.package_id or not (may_be_cut or owner.incomplete_since) or self._now >= until:
             return change
-        missing = lost(self._known.contents_of(owner), sighting.contents)
+        missing = lost(self._known.contents_of(owner), crawled.contents)
         if not missing:
             return change
         lacks = f"it lacks {', '.join(missing[:MOST])}; a job after {utc_words(until)} decides"
@@ -236,16 +236,16 @@ class _Classifier:
             guid=owner.guid,
             reason=reason,
             known=owner,
-            sighting=replace(
-                sighting,
+            crawled=replace(
+                crawled,
                 contents=None,
                 memory=owner.memory,
-                warnings=[*sighting.warnings, str(reason)],
+                warnings=[*crawled.warnings, str(reason)],
             ),
             incomplete_since=since,
         )
 
-    def end(self, crawled: CrawlEnd, decided: Deletions, released: Collection[str]) -> Survey:
+    def end(self, crawl: CrawlEnd, decided: Deletions, released: Collection[str]) -> Survey:
         """Report the records that were not read, and return the totals."""
         result = self._result
         # Datasets are deleted before the catalog that contains them.
@@ -273,32 +273,32 @@ class _Classifier:
             if not absent.known.recognised:
                 log.warning("Harvest source %s: %s", self._source.title, absent.reason)
             self._observer.kept(absent)
-        result.crawled = crawled
+        result.crawl = crawl
         result.kept = len(decided.keep)
         result.brake = decided.brake
-        crawled.warnings += _waiting(decided.keep)
-        for url, sighting in sorted(self._noted.items()):
-            result.warnings += [f"{url}: {warning}" for warning in sighting.warnings]
+        crawl.warnings += _waiting(decided.keep)
+        for url, crawled in sorted(self._noted.items()):
+            result.warnings += [f"{url}: {warning}" for warning in crawled.warnings]
         if self._drafts.count:
-            crawled.not_harvested[DRAFT] = self._drafts
+            crawl.not_harvested[DRAFT] = self._drafts
         return result
 
-    def _before(self, sighting: Sighting, containers: Containers) -> KnownRecord | None:
-        """Return the current record of a sighting, unless another URL already continues it."""
-        url = sighting.seen.url
+    def _before(self, crawled: CrawledRecord, containers: Containers) -> KnownRecord | None:
+        """Return the current record that the crawl met, unless another URL already continues it."""
+        url = crawled.seen.url
         before = self._known.of(url, containers.listed)
-        if before is None and sighting.subject is not None:
-            before = self._known.of(sighting.subject, containers.listed)
+        if before is None and crawled.subject is not None:
+            before = self._known.of(crawled.subject, containers.listed)
         if before is not None and before.url in self.seen and self.seen[before.url].url != url:
             return None
         return before
 
-    def _adoptable(self, sighting: Sighting, containers: Containers) -> KnownRecord | None:
+    def _adoptable(self, crawled: CrawledRecord, containers: Containers) -> KnownRecord | None:
         """Return the record of a deleted source whose package a new record takes over."""
-        url, adoptable = sighting.seen.url, self._known.adoptable
+        url, adoptable = crawled.seen.url, self._known.adoptable
         adopted = adoptable.of(url, containers.listed)
-        if adopted is None and sighting.subject is not None:
-            adopted = adoptable.of(sighting.subject, containers.listed)
+        if adopted is None and crawled.subject is not None:
+            adopted = adoptable.of(crawled.subject, containers.listed)
         if adopted is None or adopted.package_id is None:
             return adopted
         # Only one URL takes a package over: the first that the crawl met.

@@ -236,7 +236,7 @@ class Copy(tk.BaseModel):
 
 
 class HarvestDocument(tk.BaseModel):
-    """A document of a source with its outline. While its bytes stay the same, it is not parsed again."""
+    """A value in the memory of a source: most are outlines of documents, which are not parsed again."""
 
     __tablename__ = "freshness_harvest_document"
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from ...web.urls import display_url, loose_spelling
 from ..messages import HarvestMessage, Message, MessageCode, about
-from ..record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
+from ..record import Containers, CrawledRecord, CurrentRecords, ReadOutcome, SeenRecord, Sink
 from ..source_client import UnreadableDocument
 from ..source_type import CrawlEnd, ask_left_out
 from .api import FILTERS, CkanApi, Listed, any_of
@@ -52,7 +52,7 @@ async def crawl(
     if end.has_answered:
         answers = await _ask_for_absent(api, options, known, listed, end)
         for url, outcome in answers.items():
-            sink(Sighting(SeenRecord(url, outcome)), end.containers)
+            sink(CrawledRecord(SeenRecord(url, outcome)), end.containers)
     return end
 
 

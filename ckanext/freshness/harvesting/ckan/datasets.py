@@ -11,11 +11,11 @@ import ckan.plugins.toolkit as tk
 from ..messages import about
 from ..record import (
     Containers,
+    CrawledRecord,
     CurrentRecords,
     KnownRecord,
     ReadOutcome,
     SeenRecord,
-    Sighting,
     Sink,
     guid_of,
 )
@@ -172,7 +172,7 @@ class DatasetReader:
         ):
             return False
         seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=known.content_hash)
-        self.sink(Sighting(seen, memory=memory), self.containers)
+        self.sink(CrawledRecord(seen, memory=memory), self.containers)
         return True
 
     async def _read_batch(self, ids: list[str], owners: Mapping[str, str | None]) -> None:
@@ -186,15 +186,17 @@ class DatasetReader:
             url = self.api.url_of(dataset_id)
             try:
                 raw = found.get(dataset_id) or await self.api.show("dataset", dataset_id)
-                sighting = await self._sighting(url, raw, owners[dataset_id])
+                crawled = await self._crawled(url, raw, owners[dataset_id])
             except UnreadableDocument as failure:
                 seen = SeenRecord(url, failure.outcome, (self.containers.root,))
                 # As of other sources, a draft that was never harvested is no error.
                 is_draft = failure.outcome is ReadOutcome.FORBIDDEN and self.known.at(url) is None
-                sighting = Sighting(seen, error=None if is_draft else about(url, failure.reason))
-            self.sink(sighting, self.containers)
+                crawled = CrawledRecord(
+                    seen, error=None if is_draft else about(url, failure.reason)
+                )
+            self.sink(crawled, self.containers)
 
-    async def _sighting(self, url: str, raw: Mapping[str, Any], owner: str | None) -> Sighting:
+    async def _crawled(self, url: str, raw: Mapping[str, Any], owner: str | None) -> CrawledRecord:
         """Return a dataset with its contents.
 
         :param owner: its organization in the list: the name in Solr may be one that another has now
@@ -217,7 +219,7 @@ class DatasetReader:
             raise UnreadableDocument(url, _HIDES_RESOURCES)
         digest = content_hash(self.options.salt, record)
         seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=digest)
-        return Sighting(seen, record, memory=self._memory(modified_of(raw)))
+        return CrawledRecord(seen, record, memory=self._memory(modified_of(raw)))
 
     async def _hides_resources(self, url: str, dataset_id: str) -> bool:
         """Return whether the portal's index has resources of a dataset that had some and comes without any.

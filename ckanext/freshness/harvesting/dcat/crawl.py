@@ -16,7 +16,7 @@ from ...web.urls import display_url
 from ..messages import Message, about
 from ..rdf.mapping import Mapper
 from ..rdf.reader import DocumentReader, GoneLists
-from ..record import Containers, KnownRecord, ReadOutcome, SeenRecord, Sighting, Sink
+from ..record import Containers, CrawledRecord, KnownRecord, ReadOutcome, SeenRecord, Sink
 from ..source_type import CrawlEnd, CrawlInput, ask_left_out
 from ..strategy import LEFT_OUT_AFTER, must_ask
 from .datasets import FoundDataset, FoundDatasets, Identities
@@ -66,7 +66,7 @@ class CatalogueCrawl:
         self._lists.prove(missing)
         self._hand_on(identities)
         for url, outcome in answers.items():
-            self._sink(Sighting(SeenRecord(url, outcome)), self._containers)
+            self._sink(CrawledRecord(SeenRecord(url, outcome)), self._containers)
         self._end.errors += self._reader.errors
         self._end.warnings += self._reader.warnings
         return self._end
@@ -130,7 +130,7 @@ class CatalogueCrawl:
         """Hand on the datasets, and report those that could not be read."""
         for identity, found in self._found.described.items():
             if identity not in self._found.contested:
-                self._sink(self._sighting(identity, found, identities), self._containers)
+                self._sink(self._crawled(identity, found, identities), self._containers)
         for identity, url in sorted(self._found.contested.items()):
             self._sink(_unread(identity, url, _CONTESTED), self._containers)
         for identity in self._found.only_named():
@@ -140,7 +140,7 @@ class CatalogueCrawl:
                 url = self._found.undescribed[identity]
                 self._sink(_unread(identity, url, _UNDESCRIBED), self._containers)
 
-    def _sighting(self, identity: str, found: FoundDataset, identities: Identities) -> Sighting:
+    def _crawled(self, identity: str, found: FoundDataset, identities: Identities) -> CrawledRecord:
         """Return a dataset as this job found it."""
         known, name = identities.of(identity)
         if found.error is not None:
@@ -164,9 +164,9 @@ class CatalogueCrawl:
             # The end of a cut document may have moved behind it.
             or (known is not None and known.guid in self._missing_since)
         )
-        return Sighting(seen, record, subject=name, memory=found.memory, may_be_cut=may_be_cut)
+        return CrawledRecord(seen, record, subject=name, memory=found.memory, may_be_cut=may_be_cut)
 
 
-def _unread(identity: str, url: str, words: Message) -> Sighting:
+def _unread(identity: str, url: str, words: Message) -> CrawledRecord:
     seen = SeenRecord(identity, ReadOutcome.MALFORMED, (url,))
-    return Sighting(seen, error=about(display_url(identity), words))
+    return CrawledRecord(seen, error=about(display_url(identity), words))

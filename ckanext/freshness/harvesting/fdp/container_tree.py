@@ -263,8 +263,8 @@ class ContainerTree:
             self._containers.catalogs.add(url)
         if is_a_catalog and not outline.is_catalog:
             self._end.warnings.append(f"{display_url(url)}: {_WITHOUT_TYPE}")
-        if container.sighting is not None:
-            self._sink(container.sighting, self._containers)
+        if container.crawled is not None:
+            self._sink(container.crawled, self._containers)
         for dataset in outline.datasets:
             self._listing.add(dataset, url)
         for kind, count in _not_harvested(outline, is_record=is_a_catalog or is_root).items():

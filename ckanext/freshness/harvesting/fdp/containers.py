@@ -12,7 +12,7 @@ from ...web.urls import display_url, loose_spelling
 from ..listings import ListFacts
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.reader import MOST_PAGES, DocumentReader, FetchedDocument, ListReading
-from ..record import CurrentRecords, ReadOutcome, Sighting
+from ..record import CrawledRecord, CurrentRecords, ReadOutcome
 from ..source_client import UnreadableDocument
 from ..source_config import Source
 from . import documents
@@ -42,7 +42,7 @@ class ContainerList:
     subject: str | None = None
     """The URL in its document, if it has a list; "" for the root of a FAIR Data Point, which may answer under
     any URL."""
-    sighting: Sighting | None = None
+    crawled: CrawledRecord | None = None
     """Set if catalogs are harvested as records."""
 
 
@@ -83,7 +83,7 @@ class ContainerReader:
             catalog = await self.datasets.read_catalog(
                 url, self.source.url, found.document, subject
             )
-            found = replace(found, sighting=catalog)
+            found = replace(found, crawled=catalog)
         return found
 
     async def read_list(self, url: str, place: Place, facts: ListFacts) -> ContainerList:

@@ -1,7 +1,7 @@
 """One crawl of a FAIR Data Point: read the containers, then the records, many at a time.
 
 The crawl reports and decides nothing. It hands each record to a sink as soon as it is read
-(:class:`~ckanext.freshness.harvesting.record.Sighting`) and ends with the containers
+(:class:`~ckanext.freshness.harvesting.record.CrawledRecord`) and ends with the containers
 (:class:`~ckanext.freshness.harvesting.record.Containers`). The strategy decides about deletions.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..rdf.mapping import Mapper
 from ..rdf.reader import DocumentReader
-from ..record import KnownRecord, ReadOutcome, SeenRecord, Sighting, Sink
+from ..record import CrawledRecord, KnownRecord, ReadOutcome, SeenRecord, Sink
 from ..source_type import CrawlEnd, CrawlInput, ask_left_out
 from ..strategy import must_ask
 from .container_tree import DEEPEST, ContainerTree, DatasetListing
@@ -72,7 +72,7 @@ class Crawl:
         )
         for record, answer in zip(missing, answers, strict=True):
             if answer is not None:
-                self._sink(Sighting(SeenRecord(record.url, answer)), self.containers)
+                self._sink(CrawledRecord(SeenRecord(record.url, answer)), self.containers)
         self._end.errors += self._reader.errors
         self._end.warnings += self._reader.warnings
         return self._end

@@ -25,13 +25,13 @@ from ..rdf.mapping import Mapper, mapped
 from ..rdf.reader import DocumentReader, FetchedDocument, understood
 from ..rdf.record_graph import record_graph
 from ..record import (
+    CrawledRecord,
     CurrentRecords,
     KnownRecord,
     ReadOutcome,
     Refusal,
     RefusedAs,
     SeenRecord,
-    Sighting,
     resource_order,
 )
 from ..source_client import UnreadableDocument
@@ -133,7 +133,7 @@ class DatasetReader:
         member: ListedDataset,
         known: KnownRecord | None,
         adopted: KnownRecord | None = None,
-    ) -> Sighting:
+    ) -> CrawledRecord:
         """Read a dataset with its distributions.
 
         :param seen: the dataset, of which only the contents are not known yet.
@@ -154,17 +154,17 @@ class DatasetReader:
             *(one.digest for one in answers.documents.values()),
         )
         is_moved = known is not None and known.guid != guid
-        sighting = None if is_moved else await self._unchanged(seen, own, known)
-        if sighting is None:
+        crawled = None if is_moved else await self._unchanged(seen, own, known)
+        if crawled is None:
             subject = URIRef(member.subject)
             found = await _described(seen.url, subject, document, answers)
             kept = self._kept(found, known or adopted)
-            sighting = await self._assembled(seen, own, subject, found, kept)
-        return replace(sighting, subject=member.subject if member.subject != seen.url else None)
+            crawled = await self._assembled(seen, own, subject, found, kept)
+        return replace(crawled, subject=member.subject if member.subject != seen.url else None)
 
     async def read_catalog(
         self, url: str, root: str, document: FetchedDocument, subject: URIRef
-    ) -> Sighting:
+    ) -> CrawledRecord:
         """Read a catalog as a record.
 
         :param root: the source's own URL, which lists all catalogs.
@@ -180,7 +180,7 @@ class DatasetReader:
 
     async def _unchanged(
         self, seen: SeenRecord, own: str, known: KnownRecord | None
-    ) -> Sighting | None:
+    ) -> CrawledRecord | None:
         """Return a record as it was, if the last job read the same documents; None if it did not.
 
         :param own: the fingerprint of all documents except those of services.
@@ -190,7 +190,7 @@ class DatasetReader:
             return None
         if memory.fingerprint != await services.fingerprint(self.reader, own, memory.services):
             return None
-        return Sighting(replace(seen, content_hash=known.content_hash), memory=known.memory)
+        return CrawledRecord(replace(seen, content_hash=known.content_hash), memory=known.memory)
 
     async def _request(self, listed: Iterable[str]) -> _Answers:
         """Request the distributions of a dataset that have documents of their own."""
@@ -238,7 +238,7 @@ class DatasetReader:
 
     async def _assembled(
         self, seen: SeenRecord, own: str, subject: URIRef, found: _Described, kept: _Kept
-    ) -> Sighting:
+    ) -> CrawledRecord:
         """Return the dataset as this job found it.
 
         :param own: the fingerprint of all documents except those of services.
@@ -264,7 +264,7 @@ class DatasetReader:
             for text in found.without_url
         ]
         warnings += [f"distribution {failure}; it is left out" for failure in never_read]
-        return Sighting(
+        return CrawledRecord(
             replace(seen, content_hash=self.reader.hash(record.digest())),
             record,
             memory=RecordMemory(fingerprint, named_services, kept.refusals).as_json(),

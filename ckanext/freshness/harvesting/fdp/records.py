@@ -8,7 +8,7 @@ from ...web.urls import display_url
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.reader import FetchedDocument, understood
 from ..rdf.record_graph import describes
-from ..record import KnownRecord, ReadOutcome, SeenRecord, Sighting, Sink, guid_of
+from ..record import CrawledRecord, KnownRecord, ReadOutcome, SeenRecord, Sink, guid_of
 from ..source_client import UnreadableDocument, for_each
 from ..strategy import catalog_of
 from . import documents
@@ -100,17 +100,17 @@ class RecordReader:
                 document, member = await self._read_document(url)
                 if self.known_as(url) is None and await is_draft(self._reader, url):
                     raise UnreadableDocument(url, "it is a draft", ReadOutcome.FORBIDDEN)
-                sighting = await self._assembled(url, listed_in, document, member)
+                crawled = await self._assembled(url, listed_in, document, member)
             self.there.add(url)
             self._follow(url, listed_in, member)
         except UnreadableDocument as failure:
-            sighting = await self._failed(url, listed_in, failure)
-        self._sink(sighting, self._containers)
+            crawled = await self._failed(url, listed_in, failure)
+        self._sink(crawled, self._containers)
 
     async def _failed(
         self, url: str, listed_in: tuple[str, ...], failure: UnreadableDocument
-    ) -> Sighting:
-        """Return the sighting of a listed record that could not be read."""
+    ) -> CrawledRecord:
+        """Return a listed record that could not be read."""
         is_draft = failure.outcome in _OUTCOMES_OF_DRAFTS and self.known_as(url) is None
         if failure.outcome is ReadOutcome.GONE and not is_draft:
             failure = await self._unless_there_as_before(url, failure)
@@ -120,7 +120,7 @@ class RecordReader:
             words = "it could not be read, and listed other records before"
             self._listing.end.mark_unproved(url, words, reported=True)
         error = None if is_draft or failure.reported else failure.message
-        return Sighting(SeenRecord(url, failure.outcome, listed_in), error=error)
+        return CrawledRecord(SeenRecord(url, failure.outcome, listed_in), error=error)
 
     async def _unless_there_as_before(
         self, url: str, failure: UnreadableDocument
@@ -183,8 +183,8 @@ class RecordReader:
         listed_in: tuple[str, ...],
         document: FetchedDocument,
         member: ListedDataset,
-    ) -> Sighting:
-        """Return the sighting of a dataset with its distributions."""
+    ) -> CrawledRecord:
+        """Return a dataset with its distributions."""
         listed, subject = self._containers.listed, member.subject
         known = self._known.of(url, listed) or self._known.of(subject, listed)
         adopted = None

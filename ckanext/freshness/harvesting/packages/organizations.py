@@ -25,7 +25,8 @@ from ..messages import Message, about
 from ..record import Record, lasting_part
 from ..source_client import unexpected
 from ..source_config import Source
-from ..source_type import CrawlEnd, SourceMemory
+from ..source_memory import ORGANIZATION, SourceMemory
+from ..source_type import CrawlEnd
 from . import ckan_actions
 from .ckan_actions import ImportFailed
 
@@ -37,7 +38,6 @@ _COLUMNS = ("description", "image_url", "title")
 _BATCH = 100
 """How many packages to index at a time after their organization was renamed."""
 
-_KEY = "organization"
 _document = HarvestDocument.__table__
 
 
@@ -114,20 +114,20 @@ class Membership:
 def ensure_organizations(
     source_id: str,
     memory: SourceMemory,
-    crawled: CrawlEnd,
+    crawl: CrawlEnd,
 ) -> Iterator[Message]:
     """Find, make or update the organizations of a source's datasets. Commit each.
 
     An organization is found by its id: that of an earlier job, of a deleted source that a source of the same
     organization replaces, or one that this site has under the id that it has at the source.
 
-    :param crawled: has what the source says of them, and those that own datasets and could not be read.
+    :param crawl: has what the source says of them, and those that own datasets and could not be read.
     :yields: for people, what could not be kept of an organization, or why it could not be written.
     """
-    for url in crawled.containers.catalogs - crawled.organizations.keys():
-        memory.recall(_key(url), _KEY)  # what no job asks for is forgotten
-    for url, record in crawled.organizations.items():
-        outline = memory.recall(_key(url), _KEY)
+    for url in crawl.containers.catalogs - crawl.organizations.keys():
+        memory.recall(_key(url), ORGANIZATION)  # what no job asks for is forgotten
+    for url, record in crawl.organizations.items():
+        outline = memory.recall(_key(url), ORGANIZATION)
         known = KnownOrganization(**outline) if outline else None
         model.Session.commit()
         try:
@@ -147,7 +147,7 @@ def ensure_organizations(
             yield about(display_url(url), words)
         else:
             yield from (about(display_url(url), warning) for warning in warnings)
-            memory.remember(_key(url), _KEY, asdict(found))
+            memory.remember(_key(url), ORGANIZATION, asdict(found))
 
 
 def new_organizations(
@@ -157,12 +157,13 @@ def new_organizations(
     return sorted(
         str(record.fields.get("title") or url)
         for url, record in organizations.items()
-        if memory.recall(_key(url), _KEY) is None and _find(source_id, url, record, None) is None
+        if memory.recall(_key(url), ORGANIZATION) is None
+        and _find(source_id, url, record, None) is None
     )
 
 
 def _key(url: str) -> str:
-    return f"{_KEY} {lasting_part(url)}"
+    return f"{ORGANIZATION} {lasting_part(url)}"
 
 
 def _find(

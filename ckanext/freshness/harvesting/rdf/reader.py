@@ -32,7 +32,8 @@ from . import parsing as rdf
 from .parsing import LDP, DocumentError, RdfParser
 
 if TYPE_CHECKING:
-    from ..source_type import CrawlEnd, SourceMemory
+    from ..source_memory import SourceMemory
+    from ..source_type import CrawlEnd
 
 log = logging.getLogger(__name__)
 

@@ -103,7 +103,7 @@ def test_the_job_does_what_the_preview_said(
     said = harvest.preview()
     assert tables() == before
     counts = said.as_dict()["counts"] | {
-        "errors": len(said.survey.crawled.errors),
+        "errors": len(said.survey.crawl.errors),
         "held": len(said.survey.brake.held) if said.survey.brake else 0,
     }
     assert {kind: count for kind, count in counts.items() if count} == expected
@@ -125,7 +125,7 @@ def agree(harvest: Harvest, said: Preview) -> None:
         if kind is not RecordClass.UNCHANGED
     }
     assert done == announced | {(entry.guid, "errored") for entry in said.failed}
-    assert [str(error) for error in said.survey.crawled.errors] == [
+    assert [str(error) for error in said.survey.crawl.errors] == [
         error
         for error, code in zip(job.gather_errors, job.codes, strict=True)
         if code is None or code["code"] != "deletions held"

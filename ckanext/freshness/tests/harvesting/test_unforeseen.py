@@ -28,7 +28,7 @@ from ckanext.freshness.harvesting.object_writer import ObjectWriter
 from ckanext.freshness.harvesting.packages import ckan_actions, layout, merge
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
 from ckanext.freshness.harvesting.rdf.reader import DocumentReader
-from ckanext.freshness.harvesting.source_type import SourceMemory
+from ckanext.freshness.harvesting.source_memory import SourceMemory
 from ckanext.freshness.status import indexing
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.test_away import cron, recover, stored_ids

@@ -12,10 +12,10 @@ import pytest
 from ckanext.freshness.harvesting.ckan.api import JsonClient
 from ckanext.freshness.harvesting.record import (
     Containers,
+    CrawledRecord,
     CurrentRecords,
     KnownRecord,
     ReadOutcome,
-    Sighting,
     guid_of,
 )
 from ckanext.freshness.harvesting.source_client import SourceClient, SourceHosts
@@ -45,17 +45,17 @@ def server() -> Iterator[RegistryServer]:
 
 def index_crawl(url: str, **options: Any) -> IndexCrawl:
     client, known = options.pop("client", None), CurrentRecords(options.pop("known", ()))
-    values = {"sink": lambda sighting, containers: None, "salt": "", "max_records": 10_000}
+    values = {"sink": lambda crawled, containers: None, "salt": "", "max_records": 10_000}
     return IndexCrawl(client, url, known, **{**values, **options})
 
 
 class Crawler:
-    """One crawl of index files, and its sightings."""
+    """One crawl of index files, and its records."""
 
     def __init__(self, server: RegistryServer, limits: Limits = LIMITS, **options: Any) -> None:
         self.url = server.url
-        self.sightings: list[Sighting] = []
-        self.crawled: CrawlEnd = asyncio.run(self._run(limits, options))
+        self.crawled: list[CrawledRecord] = []
+        self.crawl: CrawlEnd = asyncio.run(self._run(limits, options))
 
     async def _run(self, limits: Limits, options: dict[str, Any]) -> CrawlEnd:
         settings = ClientSettings("test", limits=limits, guard=Guard(["127.0.0.0/8"]))
@@ -64,27 +64,27 @@ class Crawler:
             asking = JsonClient(SourceClient(client, hosts, 8, SourceHosts(self.url)))
             return await index_crawl(self.url, client=asking, sink=self._take, **options).run()
 
-    def _take(self, sighting: Sighting, containers: Containers) -> None:
-        self.sightings.append(sighting)
+    def _take(self, crawled: CrawledRecord, containers: Containers) -> None:
+        self.crawled.append(crawled)
 
     def read(self, *, catalogs: bool) -> list[str]:
-        datasets = (sighting.contents for sighting in self.sightings)
-        records = self.crawled.organizations.values() if catalogs else filter(None, datasets)
+        datasets = (crawled.contents for crawled in self.crawled)
+        records = self.crawl.organizations.values() if catalogs else filter(None, datasets)
         return sorted(record.fields["registry_id"] for record in records)
 
     @property
     def errors(self) -> str:
-        errors = [*self.crawled.errors, *(one.error for one in self.sightings if one.error)]
+        errors = [*self.crawl.errors, *(one.error for one in self.crawled if one.error)]
         return "\n".join(map(str, errors))
 
 
 def test_all_of_a_registry_is_read(server: RegistryServer) -> None:
     found = Crawler(server)
-    assert not found.errors and not found.crawled.containers.unreadable
+    assert not found.errors and not found.crawl.containers.unreadable
     assert found.read(catalogs=True) == sorted(server.registry.organisations)
     assert found.read(catalogs=False) == sorted(server.registry.datasets)
-    urls = {sighting.seen.url for sighting in found.sightings}
-    assert found.crawled.containers.listed == urls and len(urls) == 12
+    urls = {crawled.seen.url for crawled in found.crawled}
+    assert found.crawl.containers.listed == urls and len(urls) == 12
 
 
 # Unusable answers
@@ -106,7 +106,7 @@ def test_an_answer_that_is_none_is_an_error_and_no_absence(
 ) -> None:
     server.faults[lambda request: target in request.target] = fault()
     found = Crawler(server)
-    unreadable = found.crawled.containers.unreadable
+    unreadable = found.crawl.containers.unreadable
     assert len(unreadable) == 1 and target in next(iter(unreadable)) and words in found.errors
     if target == DATASETS_MINIMAL:
         assert len(found.read(catalogs=True)) == 3
@@ -175,11 +175,11 @@ def test_a_dataset_that_lacks_something_protects_itself_and_costs_no_other(
     bad = sorted(server.registry.datasets)[5]
     server.spoil[bad] = replaced(name, value)
     found = Crawler(server)
-    assert not found.crawled.containers.unreadable and words in found.errors
+    assert not found.crawl.containers.unreadable and words in found.errors
     assert len(found.read(catalogs=False)) == 11
-    (sighting,) = [one for one in found.sightings if one.error]
-    assert sighting.seen.outcome is ReadOutcome.MALFORMED and sighting.seen.listed_in
-    assert bad in sighting.seen.url
+    (crawled,) = [one for one in found.crawled if one.error]
+    assert crawled.seen.outcome is ReadOutcome.MALFORMED and crawled.seen.listed_in
+    assert bad in crawled.seen.url
 
 
 @pytest.mark.parametrize("odd", ["9" * 5000, "-1e999", "NaN", "[" * 5000 + "]" * 5000])
@@ -196,7 +196,7 @@ def test_a_value_that_python_does_not_read_costs_nothing(
 
     monkeypatch.setattr(server, "answer", odd_answer)
     found = Crawler(server)
-    assert found.crawled.errors == []
+    assert found.crawl.errors == []
     assert (len(found.read(catalogs=True)), len(found.read(catalogs=False))) == (3, 12)
 
 
@@ -205,11 +205,11 @@ def test_an_organisation_without_a_name_protects_itself(server: RegistryServer) 
     server.spoil[bad] = replaced("short_name", "None")
     found = Crawler(server)
     assert "no name" in found.errors and len(found.read(catalogs=True)) == 2
-    assert not found.crawled.containers.unreadable
+    assert not found.crawl.containers.unreadable
     # Of a known one the datasets are harvested.
     url = index_crawl(server.url).organisation_url(bad)
     known = Crawler(server, known=[of_organisation(url)])
-    assert url in known.crawled.containers.catalogs - found.crawled.containers.catalogs
+    assert url in known.crawl.containers.catalogs - found.crawl.containers.catalogs
     assert len(known.read(catalogs=False)) == 12
 
 
@@ -223,7 +223,7 @@ def test_a_record_without_an_id_could_be_any_and_lets_nothing_go(
         {**record, **junk} if isinstance(junk, dict) else junk
     )
     found = Crawler(server)
-    assert found.crawled.containers.unreadable and "no id" in found.errors
+    assert found.crawl.containers.unreadable and "no id" in found.errors
     assert len(found.read(catalogs=not of_a_dataset)) == len(known) - 1
 
 

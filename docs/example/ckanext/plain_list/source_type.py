@@ -4,10 +4,10 @@ import json
 
 from ckanext.freshness.harvesting.record import (
     Containers,
+    CrawledRecord,
     ReadOutcome,
     Record,
     SeenRecord,
-    Sighting,
 )
 from ckanext.freshness.harvesting.source_client import SourceReader, UnreadableDocument
 from ckanext.freshness.harvesting.source_config import one_of
@@ -40,7 +40,7 @@ class PlainList(SourceType):
         end.containers.listed.update(raw["id"] for raw in listed)
         salt = salt_of(source.config)
         for raw in listed:
-            sink(self.sighting(source, raw, salt), end.containers)
+            sink(self.crawled(source, raw, salt), end.containers)
         return end
 
     def listed(self, body):
@@ -49,11 +49,11 @@ class PlainList(SourceType):
             raise ValueError(f"it says that it has {found['count']} datasets, and lists others")
         return found["datasets"]
 
-    def sighting(self, source, raw, salt):
+    def crawled(self, source, raw, salt):
         if not raw.get("title"):
             seen = SeenRecord(raw["id"], ReadOutcome.MALFORMED, (source.url,))
             is_told = source.config.own.get("unnamed") != "skip"
-            return Sighting(seen, error=f"{raw['id']}: it has no title" if is_told else None)
+            return CrawledRecord(seen, error=f"{raw['id']}: it has no title" if is_told else None)
         record = Record(
             {"title": raw["title"], "notes": raw.get("description", "")},
             [
@@ -63,4 +63,4 @@ class PlainList(SourceType):
         )
         digest = content_hash(salt, record)
         seen = SeenRecord(raw["id"], ReadOutcome.PRESENT, (source.url,), content_hash=digest)
-        return Sighting(seen, record)
+        return CrawledRecord(seen, record)

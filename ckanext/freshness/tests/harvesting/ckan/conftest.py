@@ -16,11 +16,11 @@ from ckanext.freshness.harvesting.ckan.datasets import CrawlOptions
 from ckanext.freshness.harvesting.ckan.mapping import MappingOptions
 from ckanext.freshness.harvesting.record import (
     Containers,
+    CrawledRecord,
     CurrentRecords,
     KnownRecord,
     ReadOutcome,
     Record,
-    Sighting,
     guid_of,
 )
 from ckanext.freshness.harvesting.source_client import SourceClient, SourceHosts
@@ -66,7 +66,7 @@ class Crawled:
         self.max_records = max_records
         self.limits = limits
         self.options = CrawlOptions("salt", MappingOptions(portal.url, language), **options)
-        self.sightings: list[Sighting] = []
+        self.crawled: list[CrawledRecord] = []
         self.end: CrawlEnd = asyncio.run(self._run())
 
     async def _run(self) -> CrawlEnd:
@@ -77,13 +77,13 @@ class Crawled:
             api = CkanApi(opened, url, self.max_records)
             return await crawl(api, url, self.options, self.known, self._take)
 
-    def _take(self, sighting: Sighting, containers: Containers) -> None:
-        self.sightings.append(sighting)
+    def _take(self, crawled: CrawledRecord, containers: Containers) -> None:
+        self.crawled.append(crawled)
 
     def records(self) -> list[KnownRecord]:
         """Return what the next job knows: all that was read, as a job keeps it."""
         found = []
-        for one in self.sightings:
+        for one in self.crawled:
             seen = one.seen
             if seen.outcome is ReadOutcome.PRESENT and seen.listed_in:
                 container = None if seen.is_catalog else seen.listed_in[0]
@@ -104,7 +104,7 @@ class Crawled:
         """Return the datasets whose contents were read, by id."""
         return {
             one.seen.url.rpartition("/")[2]: one.contents
-            for one in self.sightings
+            for one in self.crawled
             if one.contents and not one.seen.is_catalog
         }
 
@@ -123,7 +123,7 @@ class Crawled:
     def _absent(self) -> list[AbsentRecord]:
         listed = self.end.containers.listed
         seen = {}
-        for one in self.sightings:
+        for one in self.crawled:
             before = self.known.of(one.seen.url, listed)
             seen[before.url if before else one.seen.url] = one.seen
         found = deletions(
@@ -140,5 +140,5 @@ class Crawled:
     @property
     def errors(self) -> str:
         """Return all messages."""
-        errors = [*self.end.errors, *(one.error for one in self.sightings if one.error)]
+        errors = [*self.end.errors, *(one.error for one in self.crawled if one.error)]
         return "\n".join(map(str, errors))

@@ -346,7 +346,7 @@ def test_an_organization_keeps_its_datasets_when_another_gets_its_name(
         portal.indexed_owners = {}
     second = Crawled(portal, first if is_known else None, organizations=True)
     assert not second.errors and not second.deleted()
-    containers = {one.seen.url: one.seen.listed_in for one in second.sightings}
+    containers = {one.seen.url: one.seen.listed_in for one in second.crawled}
     assert containers.pop(f"{portal.url}/dataset/{new['id']}") == (
         f"{portal.url}/organization/other",
     )

@@ -71,7 +71,7 @@ def test_rdf_xml_that_breaks_a_rule_is_read_with_a_warning(server: Documents) ->
     server.files["/c"] = Answer(200, text.encode(), {"Content-Type": "application/rdf+xml"})
     job = CatalogueSite(None, url=f"{server.url}/c", make_parser=RdfParser).job()
     assert (job.errors, job.of(NEW)) == ([], {f"{server.url}/d/1"})
-    (warning,) = map(str, job.survey.crawled.warnings)
+    (warning,) = map(str, job.survey.crawl.warnings)
     assert warning.startswith(f"{server.url}/c: ") and "near line 5 " in warning
     assert "Environment" in warning
 
@@ -239,7 +239,7 @@ def test_a_source_may_do_without_a_catalog_on_another_host(
 ) -> None:
     more = "<> dcat:catalog <http://other.example/b> ."
     server.publish("/c", datasets(*range(20)) + more)
-    assert site.job().survey.crawled.not_harvested.keys() == {"dcat:Catalog on another host"}
+    assert site.job().survey.crawl.not_harvested.keys() == {"dcat:Catalog on another host"}
     server.publish("/c", datasets(*range(19)) + more)
     job = site.two_jobs()
     assert job.errors == [] and len(job.of(DELETED)) == 1

@@ -19,10 +19,10 @@ from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.rdf.reader import DocumentReader
 from ckanext.freshness.harvesting.record import (
     Containers,
+    CrawledRecord,
     CurrentRecords,
     KnownRecord,
     ReadOutcome,
-    Sighting,
     Sink,
 )
 from ckanext.freshness.harvesting.record import Record as Contents
@@ -114,8 +114,8 @@ class Job:
     record_errors: dict[str, str] = dataclasses.field(default_factory=dict)
     absent: list[AbsentRecord] = dataclasses.field(default_factory=list)
     answering: list[KnownRecord] = dataclasses.field(default_factory=list)
-    sightings: dict[str, Sighting] = dataclasses.field(default_factory=dict)
-    """By URL, the last sighting of each record."""
+    crawled: dict[str, CrawledRecord] = dataclasses.field(default_factory=dict)
+    """By URL, each record as it was met last."""
     containers: Containers = dataclasses.field(default_factory=lambda: Containers(""))
     survey: Survey = dataclasses.field(default_factory=Survey)
 
@@ -148,15 +148,15 @@ class Job:
 
     @property
     def container_errors(self) -> list[str]:
-        return list(map(str, self.survey.crawled.errors))
+        return list(map(str, self.survey.crawl.errors))
 
     @property
     def warnings(self) -> list[str]:
-        return sorted(one for sighting in self.sightings.values() for one in sighting.warnings)
+        return sorted(one for crawled in self.crawled.values() for one in crawled.warnings)
 
     @property
     def drafts(self) -> int:
-        found = self.survey.crawled.not_harvested.get(DRAFT)
+        found = self.survey.crawl.not_harvested.get(DRAFT)
         return found.count if found else 0
 
     @property
@@ -259,10 +259,10 @@ class Site:
         given = CrawlInput(source, current, memory, now)
         job.survey = survey(source_type, given, decisions, job, limits=self.brake)
         for change in job.changes.values():
-            if change.kind is RecordClass.UNCHANGED and change.known and change.sighting:
+            if change.kind is RecordClass.UNCHANGED and change.known and change.crawled:
                 self.known[change.known.url] = dataclasses.replace(
                     change.known,
-                    memory=change.sighting.memory,
+                    memory=change.crawled.memory,
                     incomplete_since=change.incomplete_since,
                 )
         for known in job.answering:
@@ -287,7 +287,7 @@ class Site:
             one.known.guid: one.own_url if one.delete else self.own_urls.get(one.known.guid)
             for one in (job.brake.held if job.brake else ())
         }
-        self.memory.finish(forget_others=job.survey.crawled.is_whole)
+        self.memory.finish(forget_others=job.survey.crawl.is_whole)
         return job
 
     def _contents_of(self, known: KnownRecord) -> Contents:
@@ -304,8 +304,8 @@ class Site:
 
     def import_(self, change: RecordChange, job: Job) -> None:
         """Import a record, or delete its package. As in the database, that fails without contents."""
-        sighting = change.sighting
-        if sighting is not None and sighting.contents is None:
+        crawled = change.crawled
+        if crawled is not None and crawled.contents is None:
             job.record_errors[change.url] = "the object holds no readable record"
             return
         package_id = self._package_of(change)
@@ -314,22 +314,22 @@ class Site:
                 del self.known[url]
             if known.package_id == str(package_id):
                 del self.packages[url]
-        if sighting is None or sighting.contents is None:
+        if crawled is None or crawled.contents is None:
             return
         object_id = str(len(self.objects))
-        content = self.objects[object_id] = _plain(sighting.contents)
-        for url in filter(None, (change.url, sighting.subject)):
+        content = self.objects[object_id] = _plain(crawled.contents)
+        for url in filter(None, (change.url, crawled.subject)):
             self._earlier[loose_spelling(url)] = package_id
         self.packages[change.url] = Package(package_id, change.guid, content)
         self.known[change.url] = KnownRecord(
             url=change.url,
             guid=change.guid,
             catalog_url=change.catalog_url,
-            content_hash=sighting.seen.content_hash,
+            content_hash=crawled.seen.content_hash,
             object_id=object_id,
             package_id=str(package_id),
-            subject=sighting.subject,
-            memory=sighting.memory,
+            subject=crawled.subject,
+            memory=crawled.memory,
         )
 
     def _package_of(self, change: RecordChange) -> int:
@@ -337,7 +337,7 @@ class Site:
         if change.known is not None:
             return int(change.known.package_id or 0)
         taken = {package.id for package in self.packages.values()}
-        subject = change.sighting.subject if change.sighting else None
+        subject = change.crawled.subject if change.crawled else None
         for url in filter(None, (change.url, subject)):
             earlier = self._earlier.get(loose_spelling(url))
             if earlier is not None and earlier not in taken:
@@ -345,9 +345,9 @@ class Site:
         return max(self._earlier.values(), default=0) + 1
 
     async def _crawl(self, job: Job, given: CrawlInput, sink: Sink) -> CrawlEnd:
-        def keep(sighting: Sighting, containers: Containers) -> None:
-            job.sightings[sighting.seen.url] = sighting
-            sink(sighting, containers)
+        def keep(crawled: CrawledRecord, containers: Containers) -> None:
+            job.crawled[crawled.seen.url] = crawled
+            sink(crawled, containers)
 
         settings = ClientSettings("tests/1", self.limits, Guard(("127.0.0.0/8",)))
         hosts = Hosts(HostPolicy(connections=self.connections, per_second=100_000))

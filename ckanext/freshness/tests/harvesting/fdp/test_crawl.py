@@ -59,7 +59,7 @@ def test_every_type_between_catalog_and_dataset_is_followed() -> None:
             guid = site.packages[server.url + dataset].guid
             assert guid == guid_of(server.url + dataset, server.url + HEALTH)
         assert len(site.packages) == 37
-        others = {kind: found.count for kind, found in job.survey.crawled.not_harvested.items()}
+        others = {kind: found.count for kind, found in job.survey.crawl.not_harvested.items()}
         assert others == {
             "Biobank": 1,
             "PatientRegistry": 1,
@@ -108,7 +108,7 @@ def test_a_catalog_that_lost_its_type(fdp: FdpServer) -> None:
     job = site.job()
     assert job.errors == []
     assert job.of(RecordClass.UNCHANGED) == urls(fdp, *datasets)
-    (warning,) = job.survey.crawled.warnings
+    (warning,) = job.survey.crawl.warnings
     assert "its type dcat:Catalog is missing" in str(warning)
 
     fdp.files[path] = Answer.text(
@@ -572,7 +572,7 @@ def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
     job = unchanged(site)
     assert {url for url in site.memory.recalled if "#" not in url} == parsed
     # Nor are the records mapped.
-    assert [one.contents for one in job.sightings.values()] == [None] * 5
+    assert [one.contents for one in job.crawled.values()] == [None] * 5
 
 
 # Parts
