@@ -147,7 +147,9 @@ def test_an_approval_outlives_solr_being_away(
 
 
 @pytest.mark.parametrize(
-    "words", [[b"<commit"], [b'"title": "Dataset'] * 2], ids=["at the commit", "at the second dataset"]
+    "words",
+    [[b"<commit"], [b'"title": "Dataset'] * 2],
+    ids=["at the commit", "at the second dataset"],
 )
 def test_what_solr_did_not_take_is_indexed_by_the_next_refresh(
     fdp: FdpServer, harvest: Harvest, solr: TcpProxy, words: list[bytes]
