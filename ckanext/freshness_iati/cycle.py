@@ -297,7 +297,7 @@ class _Cycle:
         run_records.end_run(
             self.report.run_id,
             self.clock(),
-            run_records.RunFigures(datasets=figures, checked=int(figures["checked"])),
+            {"resources": {}, "datasets": figures, "checked": int(figures["checked"])},
             error=error and error[:1000],
         )
 

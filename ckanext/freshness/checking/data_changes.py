@@ -91,7 +91,7 @@ def of_check(result: CheckResult, row: Any) -> DataChange | None:
         changed_after=_last_known(row),
         stated_at=result.modified,
         hash_before=None if before.outdated else before.hash,
-        hash_after=result.known.hash if result.hashed else None,
+        hash_after=result.known.hash if OUTCOMES[result.outcome].hashed else None,
         size_before=row.size,
         size_after=result.size,
         media_type_before=row.mimetype or None,
@@ -108,7 +108,8 @@ def _summary(result: CheckResult, row: Any) -> dict[str, Any] | None:
     if not before.outdated:
         was = [TableShape(*one) for one in row.was["shape"] or ()]
         found = difference(was, result.shape or ()) or {}
-    after = newest_period(result.known.dates, answer) if result.hashed else None
+    is_read = OUTCOMES[result.outcome].hashed
+    after = newest_period(result.known.dates, answer) if is_read else None
     if after is not None:
         earlier = None if before.outdated else newest_period(before.dates, answer)
         found["data_until"] = [earlier, after]

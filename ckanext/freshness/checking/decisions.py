@@ -6,8 +6,8 @@ Pure: no network, database or clock. After each step of a check, one of these fu
 1. :func:`conditions`: the validators to send, if we have any. :func:`distrusts`: whether the server
    must be asked again without them.
 2. :func:`after_headers`: the headers have arrived. The check ends, or the body is hashed.
-3. :func:`after_body`: the body has arrived and was compared with the promised format. The check ends, or a
-   second download is to confirm a new hash.
+3. :func:`after_hash`: the body has arrived, and was compared with the promised format by :mod:`.outcomes`. The
+   check ends, or a second download is to confirm a new hash.
 4. :func:`after_confirmation`: the second download is hashed. :func:`without_confirmation`: it failed.
 
 :func:`after_failure` decides if a request has no answer.
@@ -84,6 +84,7 @@ class Outcome(Enum):
     UNCONFIRMED = "unconfirmed"
     """A new hash, but the second download failed: the next run checks again."""
     ERROR = "error"
+    """No answer, or not the file: the only outcome that counts towards "broken"."""
     PAGE = "page"
     """A web page or the description of a service, whose changes say nothing of the data."""
     CANNOT_TELL = "cannot tell"
@@ -154,14 +155,6 @@ OUTCOMES: Mapping[Outcome, OutcomeTraits] = {
 def outcomes_that(are_wanted: Callable[[OutcomeTraits], object]) -> frozenset[str]:
     """Return the stored texts of the outcomes whose traits meet a condition."""
     return frozenset(one.value for one, traits in OUTCOMES.items() if are_wanted(traits))
-
-
-class NextRequest(Enum):
-    """The next step of a check."""
-
-    END = "end"
-    HASH = "hash"
-    CONFIRM = "confirm"
 
 
 class Digest(NamedTuple):
@@ -268,13 +261,13 @@ class Attempt(NamedTuple):
     :ivar at: end of the check, aware
     :ivar status: of the last answer; None if there was none
     :ivar reason: why there was no answer, a value of :class:`..web.errors.FailureReason`, or
-        ``format``, ``landing page``, ``leads on`` or ``error text`` if the answer was of no use, or
+        ``format``, ``landing page``, ``leads on``, ``error text`` or ``wall`` if the answer was of no use, or
         :data:`UNOPENED`; else None
     :ivar words: the failure in words for people, without secrets; None if there was none
     :ivar received: bytes of the body
     :ivar seconds: of the last request, without waiting in our own queues
     :ivar final_url: URL after redirects, without secrets; None if it is the resource's URL
-    :ivar modified: the Last-Modified that was believed
+    :ivar modified: the newer Last-Modified that was believed
     :ivar outdated_tls: whether the server speaks only outdated TLS
     """
 
@@ -297,10 +290,7 @@ class CheckResult(NamedTuple):
 
     :ivar host: of the resource's URL, normalised; empty if the URL names none
     :ivar known: what to store for the next check
-    :ivar modified: a newer Last-Modified: evidence ``http header``
     :ivar changed_at: when a new hash was found that is confirmed now: evidence ``hash``
-    :ivar hashed: whether the file was read and hashed
-    :ivar counts_as_failure: whether the result counts towards "broken": certain, and the URL's own fault
     :ivar size: of the file, if it was read whole
     :ivar shape: of the file's tables, empty if it is uncertain; None if it was not read
     :ivar mimetype: as the server says, without parameters; None if the server says nothing, or the answer was
@@ -309,49 +299,58 @@ class CheckResult(NamedTuple):
         not changed
     :ivar moved_to: where the server says that the file has moved for good; None if it says nothing, or the
         URL there has secrets
-    :ivar put_off: whether no request was sent because the host gives no answers. Ignore ``outcome``: the next
-        run checks the URL.
     :ivar staged: a good file, staged for a copy; the receiver closes it
     """
 
     resource: ResourceToCheck
     host: str
-    outcome: Outcome
     known: KnownContent
     attempt: Attempt
-    modified: datetime | None = None
     changed_at: datetime | None = None
-    hashed: bool = False
-    counts_as_failure: bool = False
     size: int | None = None
     shape: Shape | None = None
     mimetype: str | None = None
     hides_changes: bool | None = None
     moved_to: str | None = None
-    put_off: bool = False
     staged: StagedBody | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.attempt.outcome
+
+    @property
+    def modified(self) -> datetime | None:
+        """A newer Last-Modified: evidence ``http header``."""
+        return self.attempt.modified
+
+    @property
+    def is_put_off(self) -> bool:
+        """Whether no request was sent because the host gives no answers: the next run checks the URL."""
+        is_silent = self.attempt.reason == FailureReason.HOST_SILENT.value
+        return is_silent and self.outcome is Outcome.CANNOT_TELL
 
 
 class Decision(NamedTuple):
-    """The conclusions from a step of a check."""
+    """The conclusions from a step of a check.
 
-    next: NextRequest
+    :ivar known: what to store if the check ends here
+    :ivar outcome: None if the check goes on: the body is to be read, or its new hash to be confirmed
+    :ivar modified: a newer Last-Modified: evidence ``http header``, however the check continues. Each step is
+        given the date of the step before
+    :ivar reason: see :class:`Attempt`
+    :ivar words: why the answer was of no use, for people
+    """
+
     known: KnownContent
-    """What to store if the check ends here."""
     outcome: Outcome | None = None
-    """Set if the check ends."""
     modified: datetime | None = None
-    """A newer Last-Modified: evidence ``http header``, however the check continues. Each step is given the
-    date of the step before."""
-    counts_as_failure: bool = False
-    """The failure counts towards "broken": it is certain, and the URL's own fault."""
-    put_off: bool = False
-    """No request was sent because the host gives no answers. Ignore the outcome: the next run checks again."""
+    reason: str | None = None
+    words: str | None = None
 
     @property
-    def changed(self) -> bool:
-        """Whether the file changed: evidence ``hash``."""
-        return self.outcome is Outcome.CHANGED
+    def has_hash(self) -> bool:
+        """Whether the answer is the file, and its hash is certain."""
+        return self.words is None and self.outcome is not None and OUTCOMES[self.outcome].hashed
 
 
 def conditions(known: KnownContent, *, hash_anyway: bool) -> tuple[str | None, str | None]:
@@ -408,14 +407,13 @@ def after_failure(
         if known.last_modified != headers.last_modified_text:
             return step
     if reason.meaning is not Meaning.FAILED:
-        put_off = reason is FailureReason.HOST_SILENT
-        return Decision(NextRequest.END, known, Outcome.CANNOT_TELL, put_off=put_off)
+        return Decision(known, Outcome.CANNOT_TELL)
     return failed(known)
 
 
-def failed(known: KnownContent) -> Decision:
-    """Return the decision that a link has failed."""
-    return Decision(NextRequest.END, known, Outcome.ERROR, counts_as_failure=True)
+def failed(known: KnownContent, reason: str | None = None, words: str | None = None) -> Decision:
+    """Return the decision that a link has failed, certainly and by its own fault."""
+    return Decision(known, Outcome.ERROR, reason=reason, words=words)
 
 
 def _unread(known: KnownContent, headers: AnswerHeaders, modified: datetime) -> Decision:
@@ -427,7 +425,7 @@ def _unread(known: KnownContent, headers: AnswerHeaders, modified: datetime) -> 
         outdated=True,
         unconfirmed=None,
     )
-    return Decision(NextRequest.END, unread, Outcome.HEADER, modified)
+    return Decision(unread, Outcome.HEADER, modified)
 
 
 def after_headers(
@@ -443,9 +441,9 @@ def after_headers(
     if headers.promises_later:
         return waits(known, now)
     if cannot_tell(headers):
-        return Decision(NextRequest.END, known, Outcome.CANNOT_TELL)
+        return Decision(known, Outcome.CANNOT_TELL)
     if headers.status == 304:
-        return Decision(NextRequest.END, replace(known, unconfirmed=None), Outcome.NOT_MODIFIED)
+        return Decision(replace(known, unconfirmed=None), Outcome.NOT_MODIFIED)
     if status_means(headers.status) is Meaning.FAILED or headers.partial:
         return failed(known)
     modified = None if known.dates_lie else believed(headers, now)
@@ -458,7 +456,7 @@ def after_headers(
         hash_anyway = True
     # The date of an empty file is the moment when the data were lost.
     if modified is None or not makes_fresh or hash_anyway or known.hash is None or headers.empty:
-        return Decision(NextRequest.HASH, known, modified=modified)
+        return Decision(known, modified=modified)
     return _unread(known, headers, modified)
 
 
@@ -467,7 +465,7 @@ def waits(known: KnownContent, now: datetime) -> Decision:
     if has_waited(known, now):
         return failed(known)
     since = known.waits_since or now
-    return Decision(NextRequest.END, replace(known, waits_since=since), Outcome.CANNOT_TELL)
+    return Decision(replace(known, waits_since=since), Outcome.CANNOT_TELL)
 
 
 def has_waited(known: KnownContent, now: datetime) -> bool:
@@ -488,37 +486,6 @@ def has_file(headers: AnswerHeaders) -> bool:
     return status_means(headers.status) is Meaning.WORKS and not (
         headers.status == HTTPStatus.NOT_MODIFIED or headers.partial
     )
-
-
-def after_body(
-    known: KnownContent,
-    headers: AnswerHeaders,
-    step: Decision,
-    meaning: Meaning,
-    digest: Digest | None,
-    *,
-    is_page: bool = False,
-) -> Decision:
-    """Decide what a body means that the headers made us read.
-
-    :param step: the decision about the headers
-    :param meaning: of the body. ``CANNOT_TELL`` for the page of a bot wall and, in place of data, for a page
-        that may lead to the data or a text that may report an error
-    :param digest: its hashes; None if the headers decide and only its beginning was read
-    :param is_page: the body is a page that is no evidence. What is known of a file stays: a page may stand in
-        its place for a while
-    """
-    if meaning is Meaning.CANNOT_TELL:
-        return Decision(NextRequest.END, known, Outcome.CANNOT_TELL)
-    if meaning is Meaning.FAILED:
-        return failed(known)
-    if is_page:
-        return Decision(NextRequest.END, replace(known, unconfirmed=None), Outcome.PAGE)
-    if step.next is NextRequest.END:
-        return step
-    if digest is None:
-        raise ValueError("a body that decides must be hashed")
-    return after_hash(known, headers, digest, step.modified)
 
 
 def after_hash(
@@ -545,8 +512,8 @@ def after_hash(
     elif digest.content in known.earlier:
         outcome = Outcome.REPEAT_HASH
     else:
-        return Decision(NextRequest.CONFIRM, known, modified=modified)
-    return Decision(NextRequest.END, seen, outcome, modified)
+        return Decision(known, modified=modified)
+    return Decision(seen, outcome, modified)
 
 
 def after_confirmation(
@@ -563,14 +530,14 @@ def after_confirmation(
     known = replace(known, unconfirmed=None)
     if second.equals(first.raw, _value(first.content)):
         opened = first if second.is_unopened else second
-        return Decision(NextRequest.END, _seen(known, headers, opened), Outcome.CHANGED, modified)
+        return Decision(_seen(known, headers, opened), Outcome.CHANGED, modified)
     if _is_same(known, second):
         # Unchanged after all: several servers behind one name, or a temporary fault.
-        return Decision(NextRequest.END, known, Outcome.SAME_HASH, modified)
+        return Decision(known, Outcome.SAME_HASH, modified)
     if first.is_unopened is not second.is_unopened:
         unconfirmed = replace(known, unconfirmed=first.content)
-        return Decision(NextRequest.END, unconfirmed, Outcome.UNCONFIRMED, modified)
-    return Decision(NextRequest.END, known, Outcome.API, modified)
+        return Decision(unconfirmed, Outcome.UNCONFIRMED, modified)
+    return Decision(known, Outcome.API, modified)
 
 
 def without_confirmation(
@@ -581,9 +548,9 @@ def without_confirmation(
     :param headers: of the first download
     """
     if first.content == known.unconfirmed:
-        return Decision(NextRequest.END, _seen(known, headers, first), Outcome.CHANGED, modified)
+        return Decision(_seen(known, headers, first), Outcome.CHANGED, modified)
     unconfirmed = replace(known, unconfirmed=first.content)
-    return Decision(NextRequest.END, unconfirmed, Outcome.UNCONFIRMED, modified)
+    return Decision(unconfirmed, Outcome.UNCONFIRMED, modified)
 
 
 def hides_changes(known: KnownContent, headers: AnswerHeaders, digest: Digest) -> bool | None:

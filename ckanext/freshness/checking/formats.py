@@ -68,16 +68,14 @@ class FormatMismatch:
     """A file that is not of the promised format.
 
     :ivar promised: the format, as declared
-    :ivar is_error: True if the file holds no data, False if it holds data of another kind
-    :ivar is_uncertain: whether it perhaps holds no data
-    :ivar in_time: what it means if it is uncertain and still comes after weeks: that the link works, or has
-        failed, or that nobody can tell
+    :ivar meaning: ``FAILED`` if the file holds no data, ``CANNOT_TELL`` if it perhaps holds none, ``WORKS`` if
+        it holds data of another kind
+    :ivar in_time: the same if nobody can tell, and it still comes after weeks
     """
 
     promised: str
     found: FileKind
-    is_error: bool
-    is_uncertain: bool = False
+    meaning: Meaning
     in_time: Meaning = Meaning.CANNOT_TELL
 
     @property
@@ -390,19 +388,19 @@ def verdict(
     is_short = size < SHORT
     # Under an unknown format, large files may begin with zeros.
     if (is_short or (promised.formats and not first.strip(b"\0"))) and _is_empty(first):
-        return FormatMismatch(promised.name or "data", FileKind.NOTHING, is_error=True)
+        return FormatMismatch(promised.name or "data", FileKind.NOTHING, Meaning.FAILED)
     text = _text(first).strip(_BEFORE) if size <= FIRST_BYTES else ""
     file = ShortText(text, size)
     if is_short and not promised.takes_pages and file.says_later():
-        return FormatMismatch(promised.name, FileKind.ERROR, False, True, in_time=Meaning.FAILED)
+        return FormatMismatch(promised.name, FileKind.ERROR, Meaning.CANNOT_TELL, Meaning.FAILED)
     found = _by_format(promised, first, size, sent_as)
-    if not text or _is_binary(text) or (found and (found.is_error or found.found not in _LINES)):
+    is_certain = found and (found.meaning is Meaning.FAILED or found.found not in _LINES)
+    if not text or _is_binary(text) or is_certain:
         return found
-    meaning, in_time = meaning_of_text(file, promised.words, last, takes_pages=promised.takes_pages)
-    if meaning is Meaning.WORKS:
+    meaning = meaning_of_text(file, promised.words, last, takes_pages=promised.takes_pages)
+    if meaning.now is Meaning.WORKS:
         return found
-    is_error = meaning is Meaning.FAILED
-    return FormatMismatch(promised.name, FileKind.ERROR, is_error, not is_error, in_time)
+    return FormatMismatch(promised.name, FileKind.ERROR, *meaning)
 
 
 def _by_format(
@@ -412,7 +410,7 @@ def _by_format(
     formats = promised.formats
     if not formats:
         is_page = not promised.takes_pages and _may_be_page(first) and kind(first) in _WEB_PAGES
-        return FormatMismatch(promised.name, kind(first), is_error=True) if is_page else None
+        return FormatMismatch(promised.name, kind(first), Meaning.FAILED) if is_page else None
     if _is_plain(first) and all(FITS[name] >= _PLAIN for name in formats):
         return None
     found = kind(first)
@@ -426,7 +424,7 @@ def _by_format(
     judged = [_judge(name, found, is_short) for name in formats]
     if None in judged:
         return None
-    return FormatMismatch(promised.name, found, is_error=all(judged))
+    return FormatMismatch(promised.name, found, Meaning.FAILED if all(judged) else Meaning.WORKS)
 
 
 def is_page(first: bytes) -> bool:

@@ -24,7 +24,6 @@ from .decisions import (
     OUTCOMES,
     CheckResult,
     Decision,
-    NextRequest,
     Outcome,
     ResourceToCheck,
 )
@@ -34,8 +33,8 @@ from .hasher import ContentSandbox, FirstBytes, Hasher
 from .hdx_requests import HdxRequests, share_requests
 from .outcomes import (
     NO_FILE,
+    WALL,
     FirstDownload,
-    Judged,
     Link,
     Received,
     after_first,
@@ -104,7 +103,7 @@ class _Found(NamedTuple):
     """What an answer means for a resource."""
 
     resource: ResourceToCheck
-    judged: Judged
+    step: Decision
     received: Received
 
 
@@ -143,8 +142,8 @@ class HdxCheck:
 
     def _follows_refresh(self, received: Received, found: Sequence[_Found]) -> bool:
         """Ask for the URL to which a page sends browsers, with the cookies of the page."""
-        is_page = any(one.judged.reason in NO_FILE for one in found)
-        is_error = any(one.judged.step.outcome is Outcome.ERROR for one in found)
+        is_page = any(one.step.reason in NO_FILE for one in found)
+        is_error = any(one.step.outcome is Outcome.ERROR for one in found)
         if not (is_page or is_error) or not self._requests.may_follow_page:
             return False
         target = refresh_target(
@@ -157,7 +156,7 @@ class HdxCheck:
             return False
         for one in found:
             # Any other page is no more than a redirect.
-            if one.judged.reason in (None, "leads on"):
+            if one.step.reason in (None, WALL, "leads on"):
                 self._before.setdefault(one.resource.resource_id, one)
         self._requests.follow_page(target)
         self._ask_again(received.answer)
@@ -165,12 +164,12 @@ class HdxCheck:
 
     def _asks_otherwise(self, status: int, found: Sequence[_Found]) -> bool:
         """Ask in another manner, whose answer counts only if it brings the file."""
-        is_page = any(one.judged.reason in NO_FILE for one in found)
-        is_wall = any(one.judged.is_wall for one in found) and self._first is None
+        is_page = any(one.step.reason in NO_FILE for one in found)
+        is_wall = any(one.step.reason == WALL for one in found)
         if not self._requests.ask_otherwise(status, is_page=is_page, is_wall=is_wall):
             return False
         for one in found:
-            if one.judged.step.next is NextRequest.END:
+            if one.step.outcome is not None:
                 self._before.setdefault(one.resource.resource_id, one)
         return True
 
@@ -192,7 +191,7 @@ class HdxCheck:
                 decisions.after_headers(resource, headers, now, conditional=conditional)
                 for resource in self._resources
             ]
-            wanted = any(step.next is NextRequest.HASH for step in self._steps)
+            wanted = any(step.outcome is None for step in self._steps)
         if wanted:
             stage = self._tools.stage if self._resources[0].keep_copy else None
             incoming.hasher = Hasher(
@@ -203,7 +202,7 @@ class HdxCheck:
             return incoming.hasher
         is_dated = any(step.outcome is Outcome.HEADER for step in self._steps)
         may_tell = answer.status >= 400 and (
-            may_be_of_store(answer) or any(step.counts_as_failure for step in self._steps)
+            may_be_of_store(answer) or any(step.outcome is Outcome.ERROR for step in self._steps)
         )
         if is_dated or (self._first is None and may_tell):
             # A newer date counts only if the body does not begin like an error text, and a refusal may be for
@@ -235,7 +234,7 @@ class HdxCheck:
                 self._requests.ask_otherwise(answer.status, is_page=False, is_wall=False)
                 return self._ask_again()
         found = [
-            self._judged(resource, step, received)
+            self._found(resource, step, received)
             for resource, step in zip(self._resources, self._steps, strict=True)
         ]
         if self._follows_refresh(received, found):
@@ -243,39 +242,38 @@ class HdxCheck:
         if self._asks_otherwise(answer.status, found):
             return self._ask_again(answer)
         tables = await self._tables(found)
-        unconfirmed = []
+        unconfirmed = [one for one in found if one.step.outcome is None]
         for one in found:
-            if one.judged.step.next is NextRequest.CONFIRM:
-                unconfirmed.append((one.resource, one.judged.step))
-            else:
+            if one.step.outcome is not None:
                 result = result_of(self._link, *one, self._first)
                 sink(_with_body(result, tables, incoming.hasher))
         self.close()
         if not unconfirmed:
             return NextStep.END
         assert hashed is not None
-        self._resources = [resource for resource, _ in unconfirmed]
-        self._steps = [step for _, step in unconfirmed]
+        self._resources = [one.resource for one in unconfirmed]
+        self._steps = [one.step for one in unconfirmed]
         self._first = FirstDownload(hashed.digest, received.at, incoming.headers)
         self._ask_again(answer)
         return NextStep.CONFIRM
 
-    def _judged(self, resource: ResourceToCheck, step: Decision, received: Received) -> _Found:
+    def _found(self, resource: ResourceToCheck, step: Decision, received: Received) -> _Found:
         if self._first is not None:
-            judged = after_second(resource, step, received, self._first)
-            return _Found(resource, judged, received)
-        found = _Found(resource, after_first(resource, step, received), received)
-        outcome = found.judged.step.outcome
-        is_useful = outcome is None or OUTCOMES[outcome].is_useful
+            step = after_second(resource, step, received, self._first)
+            return _Found(resource, step, received)
+        step = after_first(resource, step, received)
+        is_useful = step.outcome is None or OUTCOMES[step.outcome].is_useful
+        found = _Found(resource, step, received)
         return found if is_useful else self._before.get(resource.resource_id, found)
 
     async def _tables(self, found: Iterable[_Found]) -> Tables | None:
         """Return what is read of the body's tables if it is to be stored with a hash that is certain."""
         is_wanted = any(
-            judged.is_hashed
-            and judged.step.next is NextRequest.END
-            and (judged.step.changed or (self._first is None and _lacks_shape(resource)))
-            for resource, judged, _ in found
+            step.has_hash
+            and (
+                step.outcome is Outcome.CHANGED or (self._first is None and _lacks_shape(resource))
+            )
+            for resource, step, _ in found
         )
         hasher = None if self._incoming is None else self._incoming.hasher
         if not is_wanted or hasher is None:

@@ -26,7 +26,6 @@ from .decisions import (
     Decision,
     Digest,
     KnownContent,
-    NextRequest,
     Outcome,
     ResourceToCheck,
     outcome_in_words,
@@ -50,7 +49,9 @@ NO_FILE = ("format", "landing page", "leads on")
 NOT_PUBLIC = "not public"
 """The reason of answers by which an object store gives a file to nobody."""
 
-_WALL = "with a page that keeps programs out"
+WALL = "wall"
+"""The reason of pages of bot walls."""
+_WALL_PAGE = "with a page that keeps programs out"
 
 
 class Link(NamedTuple):
@@ -104,7 +105,7 @@ class Received(NamedTuple):
         body, status = self.body, self.headers.status
         if body is None or status in NOT_THERE:
             return PageKind.OTHER
-        in_place = mismatch is not None and mismatch.is_error and mismatch.is_page
+        in_place = mismatch is not None and mismatch.meaning is Meaning.FAILED and mismatch.is_page
         is_meant = mismatch is None and promise_of(resource).takes_pages and is_page(body.first)
         if not (in_place or is_meant or status >= 400):
             return PageKind.OTHER
@@ -135,21 +136,6 @@ class FirstDownload(NamedTuple):
     headers: AnswerHeaders
 
 
-class Judged(NamedTuple):
-    """What an answer means for a resource.
-
-    :ivar words: why the answer was of no use
-    :ivar is_hashed: whether the body is the file, so that its hash is certain
-    :ivar is_wall: whether the page of a bot wall came
-    """
-
-    step: Decision
-    words: str | None = None
-    reason: str | None = None
-    is_hashed: bool = False
-    is_wall: bool = False
-
-
 def refresh_target(
     before: Target, received: Received, *, is_page: bool, is_data_promised: bool
 ) -> Target | None:
@@ -176,60 +162,68 @@ def refresh_target(
     return target if ("Set-Cookie" in answer.headers if is_itself else is_lead) else None
 
 
-def after_first(resource: ResourceToCheck, step: Decision, received: Received) -> Judged:
-    """Judge the first answer for a resource.
+def after_first(resource: ResourceToCheck, step: Decision, received: Received) -> Decision:
+    """Decide what the first answer means for a resource.
 
     :param step: the decision about its headers
     """
-    is_hashed = step.next is NextRequest.HASH
-    body, hashed = received.body, received.hashed
-    is_file = is_hashed or step.outcome is Outcome.HEADER
-    mismatch = received.mismatch(resource) if is_file else None
-    is_error = mismatch is not None and mismatch.is_error
-    is_uncertain = mismatch is not None and mismatch.is_uncertain
-    if not is_file and (refusal := _refusal(resource, received)):
-        return Judged(decisions.failed(resource.known), refusal, NOT_PUBLIC)
-    if mismatch is not None and is_uncertain and _is_accepted(resource, mismatch, received):
-        if not _is_known(resource.known, received):
+    known, body = resource.known, received.body
+    may_be_file = step.outcome in (None, Outcome.HEADER)
+    if not may_be_file and (refusal := _refusal(resource, received)):
+        return decisions.failed(known, NOT_PUBLIC, refusal)
+    mismatch = received.mismatch(resource) if may_be_file else None
+    if mismatch is not None and _is_accepted(resource, mismatch, received):
+        if not _is_known(known, received):
             # What was known is not compared with it: if it is an error text after all, it is no change.
-            resource = resource._replace(known=replace(resource.known, outdated=True))
-        mismatch, is_uncertain = None, False
+            known = replace(known, outdated=True)
+        mismatch = None
     page = received.page_kind(resource, mismatch)
-    if not is_file and page is not PageKind.WALL:
-        return Judged(step, outcome_in_words(step, received.headers))
-    assert body is not None
-    is_landing_page = resource.may_be_landing_page and mismatch is not None and mismatch.is_page
-    meaning = Meaning.FAILED if is_error else Meaning.WORKS
-    if page is not PageKind.OTHER or is_landing_page or is_uncertain:
-        meaning = Meaning.CANNOT_TELL
-    step = decisions.after_body(
-        resource.known,
-        received.headers,
-        step,
-        meaning,
-        hashed.digest if hashed is not None and is_hashed else None,
-        is_page=received.is_no_evidence(resource),
-    )
     if page is PageKind.WALL:
-        words = f"answered {_WALL}: the link may still work in a browser"
-        return Judged(step, words, is_wall=True)
-    if is_landing_page:
-        return Judged(step, str(mismatch), "landing page")
-    if _ends_in_time(resource, mismatch, page):
-        step = decisions.waits(resource.known, received.at)
-        if step.outcome is Outcome.ERROR:
-            return Judged(step, f"{mismatch} for {decisions.PATIENCE.days} days", "format")
-    if page is not PageKind.OTHER:
-        return Judged(step, f"{mismatch}, but it may lead to the file in a browser", "leads on")
-    if is_error:
-        return Judged(step, str(mismatch), "format")
-    if is_uncertain:
-        return Judged(step, f"perhaps {mismatch}", "error text")
-    return Judged(_with_kind(step, body, mismatch), is_hashed=is_hashed)
+        words = f"answered {_WALL_PAGE}: the link may still work in a browser"
+        return Decision(resource.known, Outcome.CANNOT_TELL, None, WALL, words)
+    if not may_be_file:
+        return step._replace(words=outcome_in_words(step, received.headers))
+    if mismatch is not None and mismatch.meaning is not Meaning.WORKS:
+        return _without_file(resource, mismatch, page, received.at)
+    if received.is_no_evidence(resource):
+        # What is known of a file stays: a page may stand in its place for a while.
+        step = Decision(replace(known, unconfirmed=None), Outcome.PAGE)
+    elif step.outcome is None:
+        assert received.hashed is not None
+        digest = received.hashed.digest
+        step = decisions.after_hash(known, received.headers, digest, step.modified)
+    assert body is not None
+    return _with_kind(step, body, mismatch)
+
+
+def _without_file(
+    resource: ResourceToCheck, mismatch: FormatMismatch, page: PageKind, at: datetime
+) -> Decision:
+    """Decide what something else in place of the file means."""
+    known, words, in_time = resource.known, str(mismatch), Meaning.CANNOT_TELL
+    if resource.may_be_landing_page and mismatch.is_page:
+        reason = "landing page"
+    elif page is not PageKind.OTHER:
+        reason, words = "leads on", f"{mismatch}, but it may lead to the file in a browser"
+        if page is PageKind.MAY_LEAD_ON and known.hash is not None:
+            # The file that was here is perhaps lost: many such pages have a search.
+            in_time = Meaning.FAILED
+    elif mismatch.meaning is Meaning.FAILED:
+        return decisions.failed(known, "format", words)
+    else:
+        reason, words, in_time = "error text", f"perhaps {mismatch}", mismatch.in_time
+    if in_time is Meaning.CANNOT_TELL:
+        return Decision(known, Outcome.CANNOT_TELL, None, reason, words)
+    step = decisions.waits(known, at)
+    if step.outcome is Outcome.ERROR:
+        reason, words = "format", f"{mismatch} for {decisions.PATIENCE.days} days"
+    return step._replace(reason=reason, words=words)
 
 
 def _is_accepted(resource: ResourceToCheck, mismatch: FormatMismatch, received: Received) -> bool:
     """Decide whether a doubtful text is the file: it was the file before, or has come for so long."""
+    if mismatch.meaning is not Meaning.CANNOT_TELL:
+        return False
     if _is_known(resource.known, received):
         return True
     has_waited = decisions.has_waited(resource.known, received.at)
@@ -239,20 +233,6 @@ def _is_accepted(resource: ResourceToCheck, mismatch: FormatMismatch, received: 
 def _is_known(known: KnownContent, received: Received) -> bool:
     hashed = received.hashed
     return hashed is not None and hashed.digest.content in (known.hash, *known.earlier)
-
-
-def _ends_in_time(
-    resource: ResourceToCheck, mismatch: FormatMismatch | None, page: PageKind
-) -> bool:
-    """Decide whether what nobody can tell becomes a failure if it stays so for long."""
-    if page is PageKind.OTHER:
-        return (
-            mismatch is not None
-            and mismatch.is_uncertain
-            and mismatch.in_time is not Meaning.CANNOT_TELL
-        )
-    # A file that was here is perhaps lost: many such pages have a search.
-    return page is PageKind.MAY_LEAD_ON and resource.known.hash is not None
 
 
 def _refusal(resource: ResourceToCheck, received: Received) -> str | None:
@@ -266,28 +246,29 @@ def _refusal(resource: ResourceToCheck, received: Received) -> str | None:
 
 def after_second(
     resource: ResourceToCheck, step: Decision, received: Received, first: FirstDownload
-) -> Judged:
-    """Judge the second download for a resource.
+) -> Decision:
+    """Decide what the second download means for a resource.
 
     :param step: the decision about the first one
     """
     hashed, mismatch, words = received.hashed, received.mismatch(resource), None
     if hashed is None:
         words = f"answered {status_in_words(received.headers.status)} to the second download"
-    elif mismatch is not None and (mismatch.is_error or mismatch.is_uncertain):
+    elif mismatch is not None and mismatch.meaning is not Meaning.WORKS:
         words = f"at the second download {mismatch}"
     elif received.page_kind(resource, mismatch) is PageKind.WALL:
-        words = f"answered the second download {_WALL}"
+        words = f"answered the second download {_WALL_PAGE}"
     elif received.is_no_evidence(resource):
         words = "at the second download a page came"
     if hashed is None or words is not None:
-        return Judged(without_second(resource, step, first), words)
+        return without_second(resource, step, first)._replace(words=words)
     step = decisions.after_confirmation(
         resource.known, received.headers, first.digest, hashed.digest, step.modified
     )
     if step.outcome is Outcome.UNCONFIRMED:
-        return Judged(step, "could be opened at only one of two downloads", UNOPENED)
-    return Judged(_with_kind(step, hashed, mismatch), is_hashed=True)
+        words = "could be opened at only one of two downloads"
+        return step._replace(reason=UNOPENED, words=words)
+    return _with_kind(step, hashed, mismatch)
 
 
 def without_second(resource: ResourceToCheck, step: Decision, first: FirstDownload) -> Decision:
@@ -330,27 +311,24 @@ def promise_of(resource: ResourceToCheck) -> PromisedFormat:
 def result_of(
     link: Link,
     resource: ResourceToCheck,
-    judged: Judged,
+    step: Decision,
     received: Received,
     first: FirstDownload | None,
 ) -> CheckResult:
     """Return the result of a check that an answer ends, without shape and file."""
-    step, answer, headers = judged.step, received.answer, received.headers
-    outcome = step.outcome
-    assert outcome is not None
-    certain = received.hashed if judged.is_hashed else None
-    # A change that two runs confirm may end with a second download that failed.
-    is_useful = OUTCOMES[outcome].is_useful and not (step.changed and certain is None)
+    answer, headers = received.answer, received.headers
+    certain = received.hashed if step.has_hash else None
     hides_changes = None
-    if certain is not None and outcome is Outcome.CHANGED:
+    if certain is not None and step.outcome is Outcome.CHANGED:
         hides_changes = decisions.hides_changes(resource.known, headers, certain.digest)
     is_move = answer.moved_to == display_url(answer.moved_to or "") and not received.is_led_to
+    assert step.outcome is not None
     attempt = Attempt(
         at=received.at,
-        outcome=outcome,
+        outcome=step.outcome,
         status=answer.status,
-        reason=judged.reason,
-        words=judged.words,
+        reason=step.reason,
+        words=step.words,
         received=answer.on_wire,
         seconds=answer.seconds,
         final_url=link.redirected_to(answer.final_url),
@@ -359,8 +337,9 @@ def result_of(
         modified=step.modified,
         outdated_tls=answer.outdated_tls,
     )
+    # A change that two runs confirm may end with a second download that failed.
+    is_useful = OUTCOMES[step.outcome].is_useful and step.words is None
     return concluded(link, resource, step, attempt, first)._replace(
-        hashed=judged.is_hashed or first is not None,
         size=None if certain is None else certain.size,
         mimetype=mimetype_of(answer) if is_useful else None,
         hides_changes=hides_changes,
@@ -408,12 +387,7 @@ def concluded(
     return CheckResult(
         resource,
         link.host,
-        attempt.outcome,
         known,
         attempt,
-        modified=step.modified,
-        changed_at=first.at if step.changed and first is not None else None,
-        hashed=first is not None,
-        counts_as_failure=step.counts_as_failure,
-        put_off=step.put_off,
+        changed_at=first.at if step.outcome is Outcome.CHANGED and first is not None else None,
     )

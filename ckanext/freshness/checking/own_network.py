@@ -42,7 +42,7 @@ class OwnNetwork:
             self._has_answer = _shows_answer(result)
             if self._has_answer:
                 self._pass_on()
-            elif result.counts_as_failure and result.host:
+            elif result.outcome is Outcome.ERROR and result.host:
                 self._waiting.append(result)
                 return
         self._sink(result)
@@ -72,4 +72,4 @@ def _ours(result: CheckResult) -> CheckResult:
         reason=FailureReason.NO_ROUTE.value,
         words="gave no answer, and neither did any other host: this site's network may have failed",
     )
-    return result._replace(outcome=Outcome.CANNOT_TELL, attempt=attempt, counts_as_failure=False)
+    return result._replace(attempt=attempt)

@@ -14,7 +14,7 @@ from ..ckan_adapter.packages import lock_packages
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason
 from . import data_changes
-from .decisions import OUTCOMES, CheckResult
+from .decisions import OUTCOMES, CheckResult, Outcome
 from .stored_values import as_json
 
 ATTEMPTS = 5
@@ -76,7 +76,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
         **_TRAIT_COLUMNS[result.outcome],
         "known": result.known,
         "checked": attempt.reason not in _NOT_ASKED,
-        "failed": result.counts_as_failure,
+        "failed": result.outcome is Outcome.ERROR,
         "changes": data_changes.evidence_of(result) is not None or None,
         "at": utc(attempt.at).isoformat(),
         "changed_at": utc_text(result.changed_at),
@@ -142,7 +142,7 @@ UPDATE freshness_check c SET
     hashed_at = CASE WHEN f.hashed THEN f.at ELSE c.hashed_at END,
     checked_at = CASE WHEN f.checked THEN :run_start ELSE c.checked_at END,
     tried_at = coalesce(f.at, c.tried_at),
-    succeeded_at = CASE WHEN f.found AND NOT f.failed THEN f.at ELSE c.succeeded_at END,
+    succeeded_at = CASE WHEN f.found THEN f.at ELSE c.succeeded_at END,
     changed_at = coalesce(f.changed_at, c.changed_at),
     failures = CASE
         WHEN f.failed THEN c.failures + 1
@@ -159,7 +159,7 @@ UPDATE freshness_check c SET
     watched_days = c.watched_days + coalesce({_WATCHED}, 0),
     change_seen_at = CASE WHEN f.change_seen THEN :run_start ELSE c.change_seen_at END,
     hides_changes = coalesce(f.hides_changes, c.hides_changes),
-    moved_to = CASE WHEN f.found AND NOT f.failed THEN f.moved_to ELSE c.moved_to END,
+    moved_to = CASE WHEN f.found THEN f.moved_to ELSE c.moved_to END,
     attempts = jsonb_path_query_array(f.attempt || c.attempts, '$[0 to {ATTEMPTS - 1}]')
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f ({_COLUMNS})
 JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'

@@ -12,7 +12,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Flag, auto
 from importlib.metadata import version
@@ -223,7 +223,7 @@ class RunCounts:
 
     def checked(self, result: CheckResult) -> None:
         """Count a resource as checked that was counted as not checked."""
-        if result.put_off:
+        if result.is_put_off:
             self._hosts[result.host].figures["put_off"] += 1
             self._all.figures["put_off"] += 1
             return
@@ -260,15 +260,15 @@ class RunCounts:
         """Return the number of datasets by label."""
         return dict(self._datasets)
 
-    def frequencies(self) -> dict[str, int]:
-        """Return the number of datasets that are always fresh, by update frequency."""
-        return {name: self._frequencies[name] for name in FREQUENCIES.values()}
-
-    def run_figures(self) -> RunFigures:
-        """Return all counts."""
-        return RunFigures(
-            self.resources(), self.datasets(), self.frequencies(), self.hosts(), self.checks
-        )
+    def columns(self) -> dict[str, Any]:
+        """Return all counts, by the columns of ``freshness_run``."""
+        return {
+            "resources": self.resources(),
+            "datasets": self.datasets(),
+            "frequencies": {name: self._frequencies[name] for name in FREQUENCIES.values()},
+            "hosts": self.hosts(),
+            "checked": self.checks,
+        }
 
     def hosts(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the figures of the most checked hosts, and the sum of all hosts as :data:`ALL_HOSTS`.
@@ -297,17 +297,6 @@ class RunCounts:
 
 CHECKING = "checking"
 """The name of the lock that keeps two runs off the same hosts."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunFigures:
-    """The counts of a run; see the columns of ``freshness_run``."""
-
-    resources: Mapping[str, int] = field(default_factory=dict)
-    datasets: Mapping[str, float] = field(default_factory=dict)
-    frequencies: Mapping[str, int] = field(default_factory=dict)
-    hosts: Mapping[str, Any] = field(default_factory=dict)
-    checked: int = 0
 
 
 def begin_run(
@@ -344,17 +333,18 @@ def count_checks(run_id: str, number: int) -> None:
 
 
 def end_run(
-    run_id: str, now: datetime, figures: RunFigures | None = None, *, error: str | None = None
+    run_id: str,
+    now: datetime,
+    counts: Mapping[str, Any] | None = None,
+    *,
+    error: str | None = None,
 ) -> None:
     """Store the end of a run and its counts, and commit.
 
-    :param figures: the counts; None keeps the number of checks that :func:`count_checks` has counted
+    :param counts: by column; None keeps the number of checks that :func:`count_checks` has counted
     :param error: why the run ended early, in words for people; None if it did not
     """
-    counts: dict[str, Any] = {"checked": _checked()}
-    if figures is not None:
-        counts = {name.name: getattr(figures, name.name) for name in fields(figures)}
-    _update(run_id, ended_at=utc(now), error=error, **counts)
+    _update(run_id, ended_at=utc(now), error=error, **(counts or {"checked": _checked()}))
 
 
 def _checked() -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -154,7 +153,6 @@ def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
 
 def _print_result(run_id: str, done: check_run.RunResult, as_json: bool, strict: bool) -> None:
     counts = done.counts
-    figures = asdict(counts.run_figures())
     if as_json:
         plain = {
             "run": run_id,
@@ -162,11 +160,11 @@ def _print_result(run_id: str, done: check_run.RunResult, as_json: bool, strict:
             "errors": counts.errors,
             "put_off": counts.put_off,
         }
-        labelled = {key: figures[key] for key in ("resources", "datasets")}
+        labelled = {"resources": counts.resources(), "datasets": counts.datasets()}
         click.echo(json.dumps({**plain, **labelled}))
     else:
         click.echo(check_run.checked_in_words(done))
-        for line in found_lines(figures["resources"]):
+        for line in found_lines(counts.resources()):
             click.echo(line)
     missing = check_run.missing_in_words(done)
     for words in missing:

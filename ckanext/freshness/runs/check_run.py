@@ -196,7 +196,7 @@ def _finish(run: RunContext, result: RunResult, clock: Clock) -> None:
     if not result.refused:
         check_rows.remember_dates(types, package_ids=run.scope.package_ids, host=run.scope.host)
     error = result.solr_away or (_refused_in_words() if result.refused else None)
-    run_records.end_run(run.id, clock(), counts.run_figures(), error=error)
+    run_records.end_run(run.id, clock(), counts.columns(), error=error)
 
 
 def checked_in_words(result: RunResult) -> str:
@@ -250,25 +250,11 @@ def _record_failure(run: RunContext, now: datetime, error: BaseException) -> Non
 # Selecting
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The resources that a run checks.
-
-    :ivar rotation: ids of the resources whose files are read even if the server reports no change
-    :ivar doubts: see :class:`..checking.decisions.ResourceToCheck`
-    """
-
-    chosen: Sequence[Chosen]
-    rotation: frozenset[str]
-    doubts: bool = False
-
-
-def _choose(run: RunContext, counts: RunCounts) -> Choice:
-    """Choose the resources that a run checks, and count all resources of its scope."""
+def _choose(run: RunContext, counts: RunCounts) -> tuple[Sequence[Chosen], frozenset[str]]:
+    """Count all resources of a run's scope; return those that it checks, and the ids of its rotation."""
     selection = _offered(run.scope, run.now, counts)
     counts.longest_days = selection.longest_days
-    doubts = _policy(run.scope, settings.checks()) == LEARNED
-    return Choice(selection.chosen(), selection.rotation(), doubts)
+    return selection.chosen(), selection.rotation()
 
 
 def _offered(scope: CheckScope, now: datetime, counts: RunCounts | None = None) -> AnySelection:
@@ -328,13 +314,11 @@ def _check(
     :param lock: held while the run checks; None if it needs none
     """
     counts = result.counts
-    choice = _choose(run, counts)
     chosen = check_rows.resources_to_check(
-        choice.chosen,
-        choice.rotation,
+        *_choose(run, counts),
         run.now,
         settings.aging(),
-        doubts=choice.doubts,
+        doubts=_policy(run.scope, settings.checks()) == LEARNED,
     )
     resources = copies.marked(list(chosen))
     progress((0, 0, len(resources)))
@@ -402,7 +386,7 @@ def _write(
     for check_result in batch:
         result.counts.checked(check_result)
     # A resource that was put off stays as due as it was.
-    checked = [check_result for check_result in batch if not check_result.put_off]
+    checked = [check_result for check_result in batch if not check_result.is_put_off]
     concluded = conclusions.write(checked, run.id, run.now, clock())
     result.counts.newly_broken += concluded.newly_broken
     result.counts.repaired += concluded.repaired

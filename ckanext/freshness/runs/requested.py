@@ -166,7 +166,7 @@ def is_working(result: CheckResult | None) -> bool:
     if result is None:
         return False
     is_large = result.attempt.reason == FailureReason.TOO_LARGE.value
-    return is_large or (OUTCOMES[result.outcome].found and not result.counts_as_failure)
+    return is_large or OUTCOMES[result.outcome].found
 
 
 def tested_in_words(result: CheckResult | None) -> str:

@@ -53,6 +53,7 @@ def finding(
     at: datetime = AWARE,
     **more: Any,
 ) -> CheckResult:
-    attempt = Attempt(at, outcome, 200, more.pop("reason", None))
+    told = {name: more.pop(name) for name in ("reason", "modified") if name in more}
+    attempt = Attempt(at, outcome, 200, **told)
     known = more.pop("known", KnownContent('"e"', "Sat, 21 Nov 2026 01:00:00 GMT", HASH))
-    return CheckResult(visit(), "files.example.org", outcome, known, attempt)._replace(**more)
+    return CheckResult(visit(), "files.example.org", known, attempt)._replace(**more)

@@ -89,7 +89,7 @@ def test_three_nights(nights: list[list[CheckResult]], number: int) -> None:
     if case.name.startswith("refresh:"):
         # A page is no redirect for good.
         assert not any(result.moved_to for result in results)
-    is_broken = all(result.counts_as_failure for result in results)
+    is_broken = all(result.outcome is Outcome.ERROR for result in results)
     assert is_broken is (case.nights == BROKEN)
     if case.dated is not None:
         dated = tuple(night for night in NIGHTS if results[night].modified is not None)

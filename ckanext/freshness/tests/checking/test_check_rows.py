@@ -91,7 +91,7 @@ def test_only_what_ckan_itself_holds_is_on_the_portal() -> None:
 
 def test_another_url_is_another_thing() -> None:
     one_resource()
-    write(finding(Outcome.API, changed_at=NOW), finding(Outcome.ERROR, counts_as_failure=True))
+    write(finding(Outcome.API, changed_at=NOW), finding(Outcome.ERROR))
     sql("""UPDATE freshness_check SET wrote = '{"size": 5, "hash": "h"}', seen_modified = now()""")
     sql("UPDATE resource SET url = 'https://other.example.org/'")
     check_rows.sync(NOW + DAY, TYPES)
@@ -124,13 +124,13 @@ def test_another_url_is_another_thing() -> None:
 def test_a_link_is_mended_only_by_a_url_that_works(outcome: Outcome, failures: int) -> None:
     one_resource()
     for day in range(3):
-        write(finding(Outcome.ERROR, NOW + day * DAY, counts_as_failure=True))
+        write(finding(Outcome.ERROR, NOW + day * DAY))
     other = "http://other.example.org/"
     sql("UPDATE resource SET url = :url", url=other)
     check_rows.sync(NOW + 3 * DAY, TYPES)
     # Nobody knows yet whether the new one works.
     assert state_of_link() == ("waiting", 0)
-    result = finding(outcome, NOW + 3 * DAY, counts_as_failure=outcome is Outcome.ERROR)
+    result = finding(outcome, NOW + 3 * DAY)
     write(result._replace(resource=visit(other)))
     state = {0: "works", 3: "unchecked", 4: "broken"}[failures]
     assert state_of_link() == (state, failures if state == "broken" else 0)

@@ -15,10 +15,8 @@ from ckanext.freshness.checking.decisions import (
     Decision,
     Digest,
     KnownContent,
-    NextRequest,
     Outcome,
     ResourceToCheck,
-    after_body,
     after_confirmation,
     after_failure,
     after_hash,
@@ -27,7 +25,7 @@ from ckanext.freshness.checking.decisions import (
     distrusts,
     without_confirmation,
 )
-from ckanext.freshness.web.errors import FailureReason, Meaning
+from ckanext.freshness.web.errors import FailureReason
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -42,7 +40,7 @@ NOT_BY = {
     "own": frozenset({"sha256", "undated"}),
 }
 """What the hasher says of files, by their detector. That of another extension takes containers from ours."""
-FAILED = Decision(NextRequest.END, SEEN, Outcome.ERROR, counts_as_failure=True)
+FAILED = Decision(SEEN, Outcome.ERROR)
 
 
 def digest_of(hash_: str, raw: str | None = None, kind: str | None = None) -> Digest:
@@ -142,21 +140,21 @@ def test_a_date_made_for_an_answer_that_a_cache_kept(
 
 
 @pytest.mark.parametrize(
-    ("modified", "last_change", "known", "anyway", "next_", "evidence"),
+    ("modified", "last_change", "known", "anyway", "outcome", "evidence"),
     [
         # newer, makes fresh, and there is a hash: the end
-        (NOW - DAY, KNOWN, SEEN, False, NextRequest.END, True),
+        (NOW - DAY, KNOWN, SEEN, False, Outcome.HEADER, True),
         # newer, but not fresh by it
-        (NOW - 30 * DAY, KNOWN, SEEN, False, NextRequest.HASH, True),
+        (NOW - 30 * DAY, KNOWN, SEEN, False, None, True),
         # newer and fresh, but never hashed, or the bytes are wanted
-        (NOW - DAY, KNOWN, KnownContent(), False, NextRequest.HASH, True),
-        (NOW - DAY, KNOWN, SEEN, True, NextRequest.HASH, True),
+        (NOW - DAY, KNOWN, KnownContent(), False, None, True),
+        (NOW - DAY, KNOWN, SEEN, True, None, True),
         # not newer
-        (KNOWN, KNOWN, SEEN, False, NextRequest.HASH, False),
-        (NOW - DAY, NOW - DAY, SEEN, False, NextRequest.HASH, False),
+        (KNOWN, KNOWN, SEEN, False, None, False),
+        (NOW - DAY, NOW - DAY, SEEN, False, None, False),
         # no date, or one that is not believed
-        (None, KNOWN, SEEN, False, NextRequest.HASH, False),
-        (NOW, KNOWN, SEEN, False, NextRequest.HASH, False),
+        (None, KNOWN, SEEN, False, None, False),
+        (NOW, KNOWN, SEEN, False, None, False),
     ],
 )
 def test_last_modified(
@@ -164,24 +162,21 @@ def test_last_modified(
     last_change: datetime | None,
     known: KnownContent,
     anyway: bool,
-    next_: NextRequest,
+    outcome: Outcome | None,
     evidence: bool,
 ) -> None:
     step = first_step(
         known, OK._replace(last_modified=modified), last_change=last_change, anyway=anyway
     )
-    assert step.next is next_
+    assert step.outcome is outcome
     assert step.modified == (modified if evidence else None)
-    if next_ is NextRequest.HASH:
-        assert (step.known, step.outcome) == (known, None)
-    else:
-        assert step.outcome is Outcome.HEADER
-        assert step.known == KnownContent('"2"', "Tue", A, earlier=(C,), outdated=True)
+    unread = KnownContent('"2"', "Tue", A, earlier=(C,), outdated=True)
+    assert step.known == (known if outcome is None else unread)
 
 
 def test_the_date_of_an_empty_file_ends_no_check() -> None:
     empty = OK._replace(last_modified=NOW - DAY, empty=True)
-    assert first_step(SEEN, empty) == Decision(NextRequest.HASH, SEEN, modified=NOW - DAY)
+    assert first_step(SEEN, empty) == Decision(SEEN, modified=NOW - DAY)
 
 
 # Hashes
@@ -203,10 +198,7 @@ def test_a_hash_that_ends_a_visit(
     modified = NOW - 35 * DAY
     headers = OK._replace(last_modified_text="Mon")
     step = after_hash(known, headers, digest_of(digest), modified)
-    assert step == Decision(
-        NextRequest.END, KnownContent('"2"', "Mon", digest, earlier=earlier), outcome, modified
-    )
-    assert not step.changed
+    assert step == Decision(KnownContent('"2"', "Mon", digest, earlier=earlier), outcome, modified)
 
 
 ZIP, ZIPPED = "members:z", digest_of("members:z", "rz")
@@ -263,11 +255,7 @@ def stored(hash_: str, raw: str | None = None, *earlier: str) -> KnownContent:
 def test_kinds_and_rules_that_change(
     known: KnownContent, digest: Digest, outcome: Outcome | None
 ) -> None:
-    step = after_hash(known, OK, digest, None)
-    assert (step.next, step.outcome) == (
-        NextRequest.CONFIRM if outcome is None else NextRequest.END,
-        outcome,
-    )
+    assert after_hash(known, OK, digest, None).outcome is outcome
     if outcome is None:
         changed = after_confirmation(known, OK, digest, digest, None)
         assert changed.outcome is Outcome.CHANGED
@@ -360,14 +348,14 @@ def test_a_date_that_lied_is_no_evidence() -> None:
     headers = AnswerHeaders(200, None, "Tue", NOW - 2 * DAY, NOW)
     assert first_step(SEEN, headers).outcome is Outcome.HEADER
     liar = replace(SEEN, dates_lie=True)
-    assert first_step(liar, headers) == Decision(NextRequest.HASH, liar)
+    assert first_step(liar, headers) == Decision(liar)
 
 
 @pytest.mark.parametrize(("lie", "reads"), [(None, True), (True, True), (False, False)])
 def test_dates_are_verified_once(lie: bool | None, reads: bool) -> None:
     headers = AnswerHeaders(200, None, "Tue", NOW - 2 * DAY, NOW)
     step = first_step(replace(SEEN, dates_lie=lie), headers, doubts=True)
-    assert (step.next is NextRequest.HASH) is reads
+    assert (step.outcome is None) is reads
 
 
 @pytest.mark.parametrize(
@@ -390,10 +378,10 @@ def test_a_304_that_names_another_file(
 def test_two_runs_that_read_the_same_confirm_each_other() -> None:
     waiting = replace(SEEN, unconfirmed=B)
     assert without_confirmation(SEEN, OK, digest_of(B), NOW) == Decision(
-        NextRequest.END, waiting, Outcome.UNCONFIRMED, NOW
+        waiting, Outcome.UNCONFIRMED, NOW
     )
     step = without_confirmation(waiting, OK, digest_of(B), NOW)
-    assert step.changed and step.known == KnownContent(
+    assert step.outcome is Outcome.CHANGED and step.known == KnownContent(
         '"2"', "Tue", B, earlier=(A, C), dates_lie=False
     )
     other = digest_of("sha256:d")
@@ -420,39 +408,20 @@ def test_two_runs_that_read_the_same_confirm_each_other() -> None:
 def test_confirmation(second: str, outcome: Outcome, known: KnownContent) -> None:
     headers = AnswerHeaders(200, '"3"', "Wed", None, NOW)
     step = after_confirmation(SEEN, headers, digest_of(B), digest_of(second), None)
-    assert step == Decision(NextRequest.END, known, outcome)
-    assert step.changed is (outcome is Outcome.CHANGED)
+    assert step == Decision(known, outcome)
 
 
-# Bodies, and requests without an answer
+# Requests without an answer
 
 
-HASH = Decision(NextRequest.HASH, SEEN, modified=NOW)
-HEADER = Decision(NextRequest.END, SEEN, Outcome.HEADER, NOW)
-CANNOT_TELL = Decision(NextRequest.END, SEEN, Outcome.CANNOT_TELL)
-
-
-@pytest.mark.parametrize(
-    ("step", "meaning", "digest", "expected"),
-    [
-        (HASH, Meaning.FAILED, B, FAILED),
-        (HASH, Meaning.CANNOT_TELL, B, CANNOT_TELL),
-        (HASH, Meaning.WORKS, B, Decision(NextRequest.CONFIRM, SEEN, modified=NOW)),
-        (HASH, Meaning.WORKS, A, after_hash(SEEN, OK, digest_of(A), NOW)),
-        (HEADER, Meaning.FAILED, None, FAILED),
-        (HEADER, Meaning.WORKS, None, HEADER),
-    ],
-)
-def test_bodies(step: Decision, meaning: Meaning, digest: str | None, expected: Decision) -> None:
-    hashes = None if digest is None else digest_of(digest)
-    assert after_body(SEEN, OK, step, meaning, hashes) == expected
-
+CANNOT_TELL = Decision(SEEN, Outcome.CANNOT_TELL)
 
 NOT_THEIRS = (
     FailureReason.SCHEME_REFUSED,
     FailureReason.INSIDE_ADDRESS,
     FailureReason.HOST_NOT_ALLOWED,
     FailureReason.HOST_DEFERRED,
+    FailureReason.HOST_SILENT,
     FailureReason.TOO_LARGE,
     FailureReason.INVALID_REQUEST,
     FailureReason.UNFORESEEN,
@@ -463,18 +432,14 @@ NOT_THEIRS = (
     *(FailureReason.TLS_UNTRUSTED, FailureReason.TLS_WEAK, FailureReason.TLS_REFUSED),
     *(FailureReason.UNFINISHED, FailureReason.DAMAGED),
 )
-FAILURES = dict.fromkeys(NOT_THEIRS, CANNOT_TELL) | {
-    FailureReason.HOST_SILENT: CANNOT_TELL._replace(put_off=True)
-}
-"""The decisions about failures that are not the URL's own."""
 
 
 @pytest.mark.parametrize("reason", FailureReason)
 def test_the_date_of_a_file_that_cannot_be_read_counts(reason: FailureReason) -> None:
     is_unread = reason in (FailureReason.TOO_LARGE, FailureReason.UNFINISHED)
     known = replace(SEEN, etag='"2"', last_modified="Tue", outdated=True)
-    newer = Decision(NextRequest.END, known, Outcome.HEADER, NOW)
-    otherwise = FAILURES.get(reason, FAILED)
+    newer = Decision(known, Outcome.HEADER, NOW)
+    otherwise = CANNOT_TELL if reason in NOT_THEIRS else FAILED
     assert after_failure(SEEN, reason, OK, modified=NOW) == (newer if is_unread else otherwise)
     assert after_failure(SEEN, reason, OK) == otherwise
     same = OK._replace(last_modified_text="Mon")
@@ -497,10 +462,10 @@ def visit(
         return first_step(known, AnswerHeaders(304))
     headers = AnswerHeaders(200, etag)
     step = first_step(known, headers)
-    assert step.next is NextRequest.HASH
+    assert step.outcome is None
     first = digest_of(f"sha256:{contents}")
     step = after_hash(known, headers, first, step.modified)
-    if step.next is NextRequest.CONFIRM:
+    if step.outcome is None:
         modified = step.modified
         if second is None:
             return without_confirmation(known, headers, first, modified)
@@ -530,9 +495,9 @@ def test_no_change_is_lost_and_none_invented(
         if step.outcome is not Outcome.UNCONFIRMED and contents not in seen:
             if seen:
                 told.append(contents)
-                assert step.changed
+                assert step.outcome is Outcome.CHANGED
             seen.append(contents)
         else:
-            assert not step.changed
+            assert step.outcome is not Outcome.CHANGED
     assert len(known.earlier) <= EARLIER_HASHES
     assert told == seen[1:]

@@ -12,7 +12,6 @@ from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.tests.checking.rows import finding
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
-FINDING = finding(Outcome.SAME_HASH, known=KnownContent())
 OLD, NEW = "2026-01-01T00:00:00", "2026-02-01T00:00:00"
 ALL = fields.FIELDS
 
@@ -35,7 +34,7 @@ ALL = fields.FIELDS
     ],
 )
 def test_what_a_visit_says(facts: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert fields.found(FINDING._replace(**facts)) == expected
+    assert fields.found(finding(**{"known": KnownContent(), **facts})) == expected
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from ckanext.freshness.checking.formats import (
     verdict,
 )
 from ckanext.freshness.tests.checking.workbooks import workbook
+from ckanext.freshness.web.errors import Meaning
 
 
 def archive(name: str, data: bytes = b"data", *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -324,7 +325,7 @@ def judged(
     found = verdict(promised, data[:FIRST_BYTES], len(data), last=known, sent_as=SentAs())
     if found is None:
         return None
-    return "perhaps" if found.is_uncertain else found.is_error
+    return "perhaps" if found.meaning is Meaning.CANNOT_TELL else found.meaning is Meaning.FAILED
 
 
 @pytest.mark.parametrize(("declared", "errors", "mismatches", "fine"), TABLE)
@@ -646,9 +647,9 @@ def test_a_page_with_a_table_may_be_a_workbook(
             last=None,
             sent_as=SentAs(sent_as, url),
         )
-        assert found is not None and found.is_error is is_error
+        assert found is not None and (found.meaning is Meaning.FAILED) is is_error
     page = verdict(promise("CSV", None), TABLE_PAGE, 900, last=None, sent_as=SentAs(sent_as, url))
-    assert page is not None and page.is_error
+    assert page is not None and page.meaning is Meaning.FAILED
 
 
 DECLARED = '<?xml version="1.0"?>'

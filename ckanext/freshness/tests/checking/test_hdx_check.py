@@ -123,11 +123,10 @@ def test_a_first_visit(server: FileServer) -> None:
     assert finding.known.hash is not None and finding.known.hash.startswith("sha256:")
     assert (finding.known.etag, finding.known.last_modified) == (ETAG, MODIFIED)
     assert (finding.host, finding.size, finding.mimetype) == ("127.0.0.1", len(BODY), "text/csv")
-    assert finding.hashed
     assert finding.modified == MODIFIED_AT
     assert (finding.attempt.at, finding.attempt.status) == (NOW, 200)
     assert (finding.attempt.received, finding.attempt.final_url) == (len(BODY), None)
-    assert not finding.counts_as_failure and finding.changed_at is None
+    assert finding.changed_at is None
 
 
 def test_a_change_is_downloaded_twice(server: FileServer, seen: KnownContent) -> None:
@@ -172,7 +171,7 @@ def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> No
     server.files["/file.csv"] = Answer(200, book, {"ETag": '"v1"'})
     first = one(server, format="XLS")
     told = ("XLS", "an Office file (XLSX, DOCX, PPTX)")
-    assert (first.outcome, first.counts_as_failure) == (Outcome.FIRST_HASH, False)
+    assert first.outcome is Outcome.FIRST_HASH
     assert (first.known.promised, first.known.found) == told
 
     server.files["/file.csv"] = Answer(304)
@@ -203,7 +202,6 @@ def test_all_links_of_a_busy_host_work(server: FileServer) -> None:
     server.faults[lambda request: True] = faults.Status(503, headers=pause)
     found = run_check([visit(f"{server.url}/{n}") for n in range(4)])
     assert {one.outcome for one in found} == {Outcome.CANNOT_TELL}
-    assert not any(one.counts_as_failure for one in found)
     assert len(server.requests) <= UNPACED.connections
 
 

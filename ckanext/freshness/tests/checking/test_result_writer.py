@@ -50,14 +50,8 @@ FAILING = {"failures": 2, "failing_since": (NOW - DAY).replace(tzinfo=None)}
         (Outcome.API, {}, FOUND | {"hashed_at": AFTER, "undetermined": "api"}),
         (Outcome.PAGE, {}, FOUND | {"hashed_at": AFTER, "undetermined": "page"}),
         (Outcome.UNCONFIRMED, {}, FOUND | {"hashed_at": BEFORE}),
-        (Outcome.UNCONFIRMED, {"counts_as_failure": True}, {"failures": 3}),
         (Outcome.CANNOT_TELL, {}, FAILING | {"hashed_at": BEFORE, "undetermined": "blocked"}),
-        (
-            Outcome.ERROR,
-            {"counts_as_failure": True},
-            FAILING | {"failures": 3, "undetermined": "api"},
-        ),
-        (Outcome.ERROR, {}, FAILING | {"undetermined": "api"}),
+        (Outcome.ERROR, {}, FAILING | {"failures": 3, "undetermined": "api"}),
     ],
     ids=lambda value: value.value if isinstance(value, Outcome) else "",
 )
@@ -81,7 +75,7 @@ def test_what_an_outcome_changes(
 def test_a_check_that_could_not_tell_moves_neither_end_of_the_failures() -> None:
     one_resource()
     for hour in range(3):
-        write(finding(Outcome.ERROR, NOW + hour * HOUR, counts_as_failure=True))
+        write(finding(Outcome.ERROR, NOW + hour * HOUR))
     write(finding(Outcome.CANNOT_TELL, LATER))
     failures = {"failing_since": BEFORE, "failed_at": BEFORE + 2 * HOUR}
     assert known("failing_since, failed_at, tried_at") == {**failures, "tried_at": AFTER}
@@ -97,7 +91,7 @@ def test_where_a_file_has_moved_is_known_from_the_last_success() -> None:
         (Outcome.CANNOT_TELL, None, "https://new.example/a.csv"),
         (Outcome.SAME_HASH, None, None),
     ):
-        write(finding(outcome, moved_to=moved_to, counts_as_failure=outcome is Outcome.ERROR))
+        write(finding(outcome, moved_to=moved_to))
         assert known()["moved_to"] == expected
 
 

@@ -42,8 +42,7 @@ def found(
         outcome,
         resource=resource._replace(package_id=package_id),
         host=host,
-        attempt=Attempt(NOW, outcome, status=status, received=100, seconds=0.25),
-        modified=modified,
+        attempt=Attempt(NOW, outcome, status, received=100, seconds=0.25, modified=modified),
     )
 
 

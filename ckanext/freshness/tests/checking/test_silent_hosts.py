@@ -36,12 +36,12 @@ def test_a_host_that_hangs_is_put_off(server: FileServer) -> None:
     assert {one.outcome for one in found if one.host != SILENT} == {Outcome.FIRST_HASH}
     silent = [one for one in found if one.host == SILENT]
     assert len(silent) == 500
-    failed = [one for one in silent if one.counts_as_failure]
+    failed = [one for one in silent if one.outcome is Outcome.ERROR]
     # The four, and some in the last round.
     assert 4 < len(failed) < 20
     assert {one.attempt.reason for one in failed} == {"read timeout"}
     put_off = [one for one in silent if one not in failed]
-    assert all(one.put_off and one.known == one.resource.known for one in put_off)
+    assert all(one.is_put_off and one.known == one.resource.known for one in put_off)
     assert {one.attempt.reason for one in put_off} == {"host gave no answer"}
     assert sum(request.host.startswith(SILENT) for request in server.requests) < 30
 
@@ -72,7 +72,7 @@ def test_dead_files_do_not_cost_healthy_ones_their_check(
     )
     outcomes = Counter((one.resource.url.split("/")[3], one.outcome) for one in found)
     assert outcomes == {("dead", Outcome.ERROR): 10, ("healthy", Outcome.FIRST_HASH): 5}
-    assert not any(one.put_off for one in found)
+    assert not any(one.is_put_off for one in found)
     # What was postponed is tried from its end.
     in_order = [one.resource.url for one in found if "/healthy/" in one.resource.url]
     assert (in_order[0].endswith("/healthy/4")) is postpones
@@ -114,7 +114,7 @@ def test_silence_of_all_hosts_is_no_failure_of_theirs(
     assert len(found) == len(visits)
     silent = [one for one in found if one.host.startswith("silent")]
     outcome = Outcome.CANNOT_TELL if is_ours else Outcome.ERROR
-    assert {(one.outcome, one.counts_as_failure) for one in silent} == {(outcome, not is_ours)}
+    assert {one.outcome for one in silent} == {outcome}
     assert ({one.attempt.reason for one in silent} == {"no route"}) is is_ours
 
 

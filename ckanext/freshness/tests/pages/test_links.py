@@ -95,11 +95,9 @@ def write(resource: dict[str, Any], checks: list[Check], **more: Any) -> None:
         result = CheckResult(
             to_check,
             "data.example.org",
-            outcome,
             KnownContent(),
             attempt,
             changed_at=at if outcome is Outcome.CHANGED else None,
-            counts_as_failure=outcome is Outcome.ERROR,
         )
         assert result_writer.write([result], at)
     model.Session.commit()

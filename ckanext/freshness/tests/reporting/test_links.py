@@ -40,9 +40,9 @@ def test_facts(act: Act) -> None:
     assert facts(act, dataset) == [None] * 3
     for day in range(4):
         now = FRESH + timedelta(days=day)
-        check(dataset, now, Outcome.SAME_HASH, Outcome.ERROR, counts_as_failure=False)
+        check(dataset, now, Outcome.SAME_HASH, Outcome.ERROR)
         broken = {**dataset, "resources": dataset["resources"][1:]}
-        check(broken, now, Outcome.ERROR, counts_as_failure=True)
+        check(broken, now, Outcome.ERROR)
         if day == 0:
             assert facts(act, dataset)[1]["broken_since"] is None, "it has failed once"
     last = "2026-01-05T12:00:00Z"

@@ -55,16 +55,20 @@ def new(act: Act, *urls: str) -> Dataset:
 
 
 def findings_of(
-    dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: Any
+    dataset: Dataset,
+    now: datetime,
+    *outcomes: Outcome | None,
+    modified: datetime | None = None,
+    **more: Any,
 ) -> list[CheckResult]:
     """Return results for the resources of a dataset in turn, except those without an outcome."""
     findings = []
     for resource, outcome in zip(dataset["resources"], outcomes, strict=False):
         if outcome is not None:
             visit = ResourceToCheck(resource["id"], dataset["id"], resource["url"])
-            attempt = Attempt(now, outcome)
+            attempt = Attempt(now, outcome, modified=modified)
             findings.append(
-                CheckResult(visit, "x.org", outcome, KnownContent(hash="sha256:a"), attempt, **more)
+                CheckResult(visit, "x.org", KnownContent(hash="sha256:a"), attempt, **more)
             )
     return findings
 
@@ -124,9 +128,8 @@ def test_links_that_break_and_work_again_are_counted_once(act: Act) -> None:
     turns = []
     for day, outcome in enumerate([Outcome.ERROR] * 4 + [Outcome.SAME_HASH] * 2):
         now = LATE + timedelta(days=day)
-        fails = outcome is Outcome.ERROR
         results = [
-            *findings_of(dataset, now, outcome, counts_as_failure=fails),
+            *findings_of(dataset, now, outcome),
             *findings_of(dataset, now, None, Outcome.SAME_HASH),
         ]
         concluded = conclusions.write(results, "run", now, now)
@@ -194,8 +197,7 @@ def test_another_url_is_news_once_a_file_was_found_there(
     dataset["resources"][0]["url"] = "http://x.org/other.csv"
     later = LATE + timedelta(hours=1)
     check_rows.sync(later, settings.aging().dataset_types)
-    failed = outcome is Outcome.ERROR
-    (result,) = findings_of(dataset, later, outcome, counts_as_failure=failed)
+    (result,) = findings_of(dataset, later, outcome)
     result = result._replace(known=replace(result.known, found=found))
     conclusions.write([result], "run", later, later)
     with freeze_time(later):
@@ -313,12 +315,13 @@ def result(
     outcome: Outcome,
     before: KnownContent,
     after: KnownContent,
+    modified: datetime | None = None,
     **more: Any,
 ) -> CheckResult:
     resource = dataset["resources"][0]
     asked = ResourceToCheck(resource["id"], dataset["id"], resource["url"], before)
-    attempt = Attempt(now, outcome)
-    return CheckResult(asked, "x.org", outcome, after, attempt, hashed=True, **more)
+    attempt = Attempt(now, outcome, modified=modified)
+    return CheckResult(asked, "x.org", after, attempt, **more)
 
 
 def conclude(now: datetime, *results: CheckResult) -> None:
@@ -340,7 +343,7 @@ def at(moment: datetime) -> datetime:
 
 def test_a_check_writes_a_confirmed_change_with_both_states(act: Act) -> None:
     dataset = new(act)
-    first = {"size": 10, "mimetype": "text/csv"}
+    first: dict[str, Any] = {"size": 10, "mimetype": "text/csv"}
     conclude(
         MADE + DAY, result(dataset, MADE + DAY, Outcome.FIRST_HASH, KnownContent(), OLD, **first)
     )
@@ -348,7 +351,7 @@ def test_a_check_writes_a_confirmed_change_with_both_states(act: Act) -> None:
         conclude(MADE + day * DAY, result(dataset, MADE + day * DAY, outcome, OLD, OLD))
     assert changes(dataset) == []
     seen = MADE + 4 * DAY
-    second = {"size": 12, "mimetype": "application/json", "changed_at": seen}
+    second: dict[str, Any] = {"size": 12, "mimetype": "application/json", "changed_at": seen}
     conclude(seen, result(dataset, seen, Outcome.CHANGED, OLD, NEW, **second))
     (change,) = changes(dataset)
     assert change | {"id": "", "position": None} == {

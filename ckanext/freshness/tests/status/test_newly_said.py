@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("kept_db")
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
 EVERYTHING: Mapping[str, Any] = {"package_ids": None, "host": None}
-FIGURES = run_records.RunFigures(datasets={"0: Fresh, Updated nothing": 1})
+FIGURES = {"datasets": {"0: Fresh, Updated nothing": 1}}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ FIGURES = run_records.RunFigures(datasets={"0: Fresh, Updated nothing": 1})
 def test_newly_said(
     act: Act,
     between: Mapping[str, Any],
-    figures: run_records.RunFigures | None,
+    figures: Mapping[str, Any] | None,
     is_new: bool,
     key: str,
     value: str,
