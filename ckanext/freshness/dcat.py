@@ -30,7 +30,7 @@ from .checking.observations import Precision, period_of
 from .ckan_adapter.core import NAMES, munge_tag, scheming_schema, unified_resource_format
 from .dates import iso_date
 from .harvesting.legal_values import EMPTY, json_list, json_text, split_keywords, stored
-from .harvesting.rdf.parsing import OWN_PROFILE
+from .harvesting.rdf.parsing import OUR_PROFILE
 from .harvesting.rdf.record_graph import label_of
 from .harvesting.record import is_web_url
 
@@ -408,5 +408,5 @@ def with_profile(configured: str | list[str] | None, default: str | list[str]) -
     :param configured: the value of the option; if empty, the default applies
     """
     names = tk.aslist(configured) or tk.aslist(default)
-    names = [*names, *([] if OWN_PROFILE in names else [OWN_PROFILE])]
+    names = [*names, *([] if OUR_PROFILE in names else [OUR_PROFILE])]
     return " ".join(names) if isinstance(default, str) else names

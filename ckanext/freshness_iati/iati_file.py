@@ -35,7 +35,7 @@ LONGEST_TIME = 1000
 """Characters of the longest value of ``generated-datetime`` that is left out of a hash."""
 
 _LONGEST_NAME = 60
-"""Characters of a foreign root element's name that are shown."""
+"""Characters of another root element's name that are shown."""
 
 
 # Encoding: BOM, then declaration, then UTF-8. The Content-Type header does not count: ``text/xml`` without a

@@ -49,7 +49,7 @@ def write(results: Sequence[CheckResult], run_start: datetime) -> list[tuple[Che
     :param run_start: from which intervals count, aware
     :returns: the results that were written, each with a row of the resource's own fields (``url_type``,
         ``last_modified``, ``size``, ``mimetype``, ``hash``), what a check has written into them (``wrote``, see
-        :mod:`.fields`), whether it has changed that changes can be determined (``doubt_changed``), and its
+        :mod:`.fields`), whether ``undetermined`` has changed (``undetermined_changed``), and its
         failures after and before the check (``failures``, ``failures_before``, ...). If the check shows that
         data have changed, ``was`` has the earlier ``attempts``, ``succeeded_at`` and ``shape``. Results for
         resources that are gone, or have another URL since, are not written.
@@ -166,7 +166,7 @@ JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
 JOIN freshness_check before ON before.resource_id = f.resource_id
 WHERE c.resource_id = f.resource_id AND c.url = f.url
 RETURNING c.resource_id, r.url_type, r.last_modified, r.size, r.mimetype, r.hash,
-    c.wrote, c.undetermined IS DISTINCT FROM before.undetermined AS doubt_changed,
+    c.wrote, c.undetermined IS DISTINCT FROM before.undetermined AS undetermined_changed,
     c.failures, c.failing_since, c.failed_at, before.failures AS failures_before,
     before.failing_since AS failing_since_before, before.failed_at AS failed_at_before,
     CASE WHEN f.changes THEN jsonb_build_object(

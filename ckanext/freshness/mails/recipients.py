@@ -75,7 +75,7 @@ def _address(word: str) -> str | None:
 
 
 def line(text: str | None, most: int = 200) -> str:
-    """Return a foreign text without line breaks, control characters and direction marks, cut to a length.
+    """Return a text of others without line breaks, control characters and direction marks, cut to a length.
 
     Line breaks in a title could add lines or headers to a mail. Direction marks could reverse the text
     behind them.

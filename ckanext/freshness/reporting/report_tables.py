@@ -156,7 +156,7 @@ CHANGES = DatasetTable(
 
 # The first run gives links their rows, with the host.
 _HOST = "coalesce(c.host, lower(substring(r.url FROM '^\\w+\\://(?:[^/@]*@)?([^/\\:?#]+)')), '')"
-_IS_MISFIT = f"c.found IS NOT NULL AND CASE WHEN c.promised = {DECLARED} THEN true END"
+_IS_WRONG_FORMAT = f"c.found IS NOT NULL AND CASE WHEN c.promised = {DECLARED} THEN true END"
 """SQL: whether the last file is of another kind than the resource's format says.
 
 PostgreSQL expects few formats to be equal, and would then read all resources. CASE hides them from it.
@@ -173,8 +173,8 @@ def _of_link(failing: str) -> str:
         s.state, {failing}.failing_since, {failing}.failures, c.succeeded_at, c.tried_at,
         c.attempts -> 0 ->> 'outcome' AS outcome, c.attempts -> 0 -> 'status' AS status,
         c.attempts -> 0 ->> 'reason' AS reason, c.attempts -> 0 ->> 'words' AS words,
-        CASE WHEN {_IS_MISFIT} THEN c.promised END AS promised,
-        CASE WHEN {_IS_MISFIT} THEN c.found END AS found,
+        CASE WHEN {_IS_WRONG_FORMAT} THEN c.promised END AS promised,
+        CASE WHEN {_IS_WRONG_FORMAT} THEN c.found END AS found,
         c.undetermined, {_ignored("c")}, c.moved_to, c.hash"""
 
 
@@ -283,7 +283,7 @@ LINKS = _of_links(
     # Of a constant state, PostgreSQL keeps only its condition, for which it may have an index.
     where=f"""r.state = 'active' AND CASE CAST(:state AS text)
         WHEN 'undetectable' THEN c.undetermined IN ('api', 'page') AND s.state = 'works'
-        WHEN 'wrong_format' THEN {_IS_MISFIT}
+        WHEN 'wrong_format' THEN {_IS_WRONG_FORMAT}
         ELSE :state IS NULL OR s.state = :state END""",
     values=_of_every,
     parts={"broken": BROKEN},

@@ -56,7 +56,7 @@ def write(
         if pieces := _evidence(result):
             found[package_id] += pieces
             concerned.add(package_id)
-        if row.doubt_changed or result.known.dates != result.resource.known.dates:
+        if row.undetermined_changed or result.known.dates != result.resource.known.dates:
             concerned.add(package_id)
         elif traits.undetermined is not None:
             undetermined.add(package_id)

@@ -141,10 +141,10 @@ def read_body(stream: asyncio.StreamReader, head: Head, method: str) -> AsyncIte
     :raises Fault: ``MALFORMED``: nobody can tell where the body ends
     """
     if method == "HEAD" or head.status in (204, 304):
-        return _plain(stream, 0)
+        return _of_length(stream, 0)
     if is_chunked(head.headers):
         return _framed(stream)
-    return _plain(stream, length_of(head.headers))
+    return _of_length(stream, length_of(head.headers))
 
 
 async def _line(stream: asyncio.StreamReader, most: int) -> bytes:
@@ -163,7 +163,7 @@ async def _line(stream: asyncio.StreamReader, most: int) -> bytes:
 _LONG_HEAD = f"sent headers longer than {MAX_HEAD_BYTES} bytes"
 
 
-async def _plain(stream: asyncio.StreamReader, length: int | None) -> AsyncIterator[bytes]:
+async def _of_length(stream: asyncio.StreamReader, length: int | None) -> AsyncIterator[bytes]:
     """Yield ``length`` bytes, or all until the connection is closed."""
     while length != 0:
         chunk = await stream.read(_CHUNK if length is None else min(_CHUNK, length))
@@ -182,7 +182,7 @@ async def _framed(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
         size = await _chunk_size(stream)
         if size == 0:
             return
-        async for chunk in _plain(stream, size):
+        async for chunk in _of_length(stream, size):
             yield chunk
         if (end := await _chunk_line(stream)).strip():
             words = f"sent a malformed body: {end[:20]!r} behind a chunk"

@@ -108,7 +108,7 @@ class DocumentOutline(PageOutline):
         return Members(self.datasets, further, self.services, nameless, length, is_list)
 
     @classmethod
-    def shape(cls) -> str:
+    def field_names(cls) -> str:
         """Return the names of all fields, with those of a dataset."""
         return " ".join(field.name for kind in (cls, ListedDataset) for field in fields(kind))
 

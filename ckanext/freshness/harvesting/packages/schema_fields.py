@@ -39,11 +39,11 @@ class FieldValue:
         if "repeating_subfields" in self.field:
             return _nested(self)
         names = [word.partition("(")[0] for word in str(self.field.get("validators", "")).split()]
-        shape = next((_SHAPES[name] for name in names if name in _SHAPES), _text)
-        return shape(self)
+        fit = next((_FITS[name] for name in names if name in _FITS), _text)
+        return fit(self)
 
 
-Shape = Callable[[FieldValue], Any]
+Fit = Callable[[FieldValue], Any]
 
 
 def is_required(field: Field) -> bool:
@@ -59,20 +59,20 @@ def _list(fitting: FieldValue) -> list[str] | None:
     return texts(fitting.value) or None
 
 
-def _read(read: Callable[[str], str | None], fault: str) -> Shape:
-    """Return a shape for a date. CKAN would take some texts for dates that they are not.
+def _read(read: Callable[[str], str | None], fault: str) -> Fit:
+    """Return the function for a field of dates. CKAN would take some texts for dates that they are not.
 
     :param read: returns the date as CKAN stores it; None if the text has none
     """
 
-    def shape(fitting: FieldValue) -> str | None:
+    def fit(fitting: FieldValue) -> str | None:
         text = plain(fitting.value)
         date = None if text is None else read(text)
         if text is not None and date is None:
             fitting.tell(fitting.key, f'"{text[:80]}" {fault}; left out')
         return date
 
-    return shape
+    return fit
 
 
 def _nested(fitting: FieldValue) -> list[dict[str, Any]] | None:
@@ -122,13 +122,13 @@ def _several_choices(fitting: FieldValue) -> list[str] | None:
     return [value for value in values if value in choices] or None
 
 
-def _by_language(fitting: FieldValue, shape: Callable[[list[Any]], Any]) -> dict[str, Any] | None:
+def _by_language(fitting: FieldValue, fit: Callable[[list[Any]], Any]) -> dict[str, Any] | None:
     """Return the translations with legal language tags.
 
     Text without a language counts as the default's. ckanext-fluent wants each language of the forms in a
     required field: the value without translations fills those that are missing.
 
-    :param shape: makes the value of a language of one or two that the record has.
+    :param fit: makes the value of a language of one or two that the record has.
     """
     given: dict[str, list[Any]] = {}
     translations = fitting.translations or {"": fitting.value}
@@ -143,8 +143,8 @@ def _by_language(fitting: FieldValue, shape: Callable[[list[Any]], Any]) -> dict
             fitting.tell(fitting.key, f'"{(plain(value) or "")[:80]}" {words}')
         else:
             given.setdefault(language or fitting.languages[0], []).append(value)
-    out = {language: shaped for language in given if (shaped := shape(given[language]))}
-    fallback = shape([fitting.value])
+    out = {language: fitted for language in given if (fitted := fit(given[language]))}
+    fallback = fit([fitting.value])
     if is_required(fitting.field) and fallback:
         for language in fitting.languages:
             out.setdefault(language, fallback)
@@ -164,7 +164,7 @@ def _translated_tags(fitting: FieldValue) -> dict[str, list[str]] | None:
 
 _moment = _read(utc_moment, "is not a day or a moment, as the schema wants")
 
-_SHAPES: dict[str, Shape] = {
+_FITS: dict[str, Fit] = {
     "scheming_multiple_text": _list,
     "scheming_multiple_choice": _several_choices,
     "scheming_choices": _choice,

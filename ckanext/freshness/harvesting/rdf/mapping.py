@@ -25,7 +25,7 @@ from ...ckan_adapter.core import scheming_schema
 from ..legal_values import BIGGEST_INTEGER, EMPTY, clean_all, json_list
 from ..record import Record, resource_order
 from ..source_client import unexpected
-from .parsing import DCAT, HEALTHDCATAP, LOCN, OWN_PROFILE, VCARD, DocumentError, present_url
+from .parsing import DCAT, HEALTHDCATAP, LOCN, OUR_PROFILE, VCARD, DocumentError, present_url
 from .record_graph import descriptions, is_made_by_server, is_profile_of_server, label_of
 
 log = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ class ProfileMapper:
     def _classes(self) -> list[Any]:
         check_profiles(self.profiles)
         found = {entry.name: entry for entry in entry_points(group=GROUP)}
-        names = dict.fromkeys([*self.profiles, OWN_PROFILE])
+        names = dict.fromkeys([*self.profiles, OUR_PROFILE])
         return [found[name].load() for name in names]
 
     @cached_property

@@ -34,7 +34,7 @@ LDP = Namespace("http://www.w3.org/ns/ldp#")
 LOCN = Namespace("http://www.w3.org/ns/locn#")
 VCARD = Namespace("http://www.w3.org/2006/vcard/ns#")
 
-OWN_PROFILE = "freshness"
+OUR_PROFILE = "freshness"
 """The name of our profile of ckanext-dcat, which is the last in every chain."""
 
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)

@@ -222,7 +222,7 @@ class DocumentReader(SourceReader):
         :param learn: makes the outline of a graph, or raises DocumentError.
         :raises UnreadableDocument: the document cannot be understood.
         """
-        digest = self.hash(role, kind.shape(), document.digest)
+        digest = self.hash(role, kind.field_names(), document.digest)
         plain = self.memory.recall(document.url, digest)
         if plain is not None:
             return kind.from_plain(plain)
@@ -295,7 +295,7 @@ class PageOutline:
         return Members()
 
     @classmethod
-    def shape(cls) -> str:
+    def field_names(cls) -> str:
         """Return the names of all fields. It is part of the digest, so a new version reads outlines anew."""
         return " ".join(one.name for one in fields(cls))
 
@@ -368,7 +368,7 @@ class ListReading(Generic[Outline]):
         :param learn: makes the outline of a page and its graph, or raises DocumentError.
         :raises UnreadableDocument: the first page cannot be read.
         """
-        waiting, met, listed = [self._url], {_plain(self._url)}, self._listed
+        waiting, met, listed = [self._url], {_page_key(self._url)}, self._listed
         doubtful = 0
         while waiting and doubtful < MOST_DOUBTFUL:
             try:
@@ -423,23 +423,23 @@ class ListReading(Generic[Outline]):
         ends = self._targets(page, [*outline.last_pages, *filter(None, [page.last_url])])
         return self._listed.add(
             Page(
-                _plain(page.url),
+                _page_key(page.url),
                 [*members.identities, *nameless],
                 digest=page.digest,
                 further=members.further,
                 totals=outline.totals,
                 others=members.others,
-                ends=sorted(ends.keys() - {_plain(page.url), _plain(page.base)}),
+                ends=sorted(ends.keys() - {_page_key(page.url), _page_key(page.base)}),
             )
         )
 
     def _targets(self, page: FetchedDocument, links: Iterable[str]) -> dict[str, str]:
-        """Return the URLs to which links of a page lead, by their plain form."""
+        """Return the URLs to which links of a page lead, by their key."""
         targets = {}
         for link in links:
             try:
                 url = urljoin(page.base, link)
-                targets[_plain(url)] = url
+                targets[_page_key(url)] = url
             except ValueError:
                 self._listed.note("its link to another page is malformed")
         return targets
@@ -527,7 +527,7 @@ class GoneLists:
                 end.mark_without_list(url)
 
 
-def _plain(url: str) -> str:
+def _page_key(url: str) -> str:
     """Return a URL in one spelling, without fragment: links to a page differ in order and percent-encoding.
 
     A malformed URL stays as it is. Its request fails, and names it.

@@ -152,17 +152,17 @@ def digest_of(descriptions: Mapping[Node, Statements]) -> str:
         if not ready:
             break
         for node in ready:
-            names[node] = _hash(_plain(descriptions[node], names))
+            names[node] = _hash(_texts(descriptions[node], names))
         pending = [node for node in pending if node not in names]
     others = [
-        (str(node), _plain(statements, names))
+        (str(node), _texts(statements, names))
         for node, statements in descriptions.items()
         if statements and node not in names
     ]
     return _hash([sorted(names.values()), sorted(others)])
 
 
-def _plain(statements: Statements, names: Mapping[Node, str]) -> list[tuple[str, ...]]:
+def _texts(statements: Statements, names: Mapping[Node, str]) -> list[tuple[str, ...]]:
     """Return a node's statements as sorted tuples of texts.
 
     A literal gives four texts, a blank node three, an IRI two, so that no two kinds can be equal.

@@ -221,7 +221,7 @@ def _numbered(triples: Iterable[_Triple], size: int) -> tuple[list[Term], list[i
             number = numbers.get(term)
             if number is None:
                 number = numbers[term] = len(terms)
-                value = _plain(term)
+                value = _term(term)
                 terms.append(value)
                 text += len(value if isinstance(value, str) else value[0] if value else "")
             indices.append(number)
@@ -232,7 +232,7 @@ def _numbered(triples: Iterable[_Triple], size: int) -> tuple[list[Term], list[i
     return terms, indices
 
 
-def _plain(term: object) -> Term:
+def _term(term: object) -> Term:
     if isinstance(term, pyoxigraph.NamedNode):
         return term.value
     if isinstance(term, (pyoxigraph.BlankNode, rdflib.BNode)):

@@ -45,14 +45,14 @@ def test_an_editor_is_offered_the_frequency_that_fits_better(
     shown = call_action("freshness_show", id=name)
     assert shown["observed_frequency"]["suggested_days"] == fits
     path = f"/dataset/{name}/freshness"
-    assert not read(path, "stranger").select("#freshness-misfit")
-    buttons = read(path, "editor").select("#freshness-misfit button")
+    assert not read(path, "stranger").select("#freshness-other-frequency")
+    buttons = read(path, "editor").select("#freshness-other-frequency button")
     assert len(buttons) == (fits is not None)
     if fits is None:
         return
     data = {"do": buttons[0]["value"], "list": "dataset", "back": f"id={name}"}
     page = read("/freshness/tasks", "editor", data=data)
     assert f"The update frequency of About {name} is now" in text_of(page)
-    assert not page.select("#freshness-misfit")
+    assert not page.select("#freshness-other-frequency")
     model.Session.remove()
     assert call_action("freshness_show", id=name)["frequency"]["days"] == fits
