@@ -663,6 +663,6 @@ def outcome_in_words(step: Decision, headers: AnswerHeaders) -> str | None:
         if headers.promises_later:
             more = f" for {PATIENCE.days} days"
         return f"answered {status_in_words(headers.status)}{more}"
-    if step.outcome is Outcome.CANNOT_TELL:
+    if step.outcome is not None and OUTCOMES[step.outcome].group == "blocked":
         return f"answered {status_in_words(headers.status)}: the link may still work in a browser"
     return None

@@ -24,7 +24,7 @@ from ..aging import frequency
 from ..aging.evidence import Evidence
 from ..aging.status import GROUPS, NO_WORKING_LINK, Status
 from ..checking.checkers import link_problems
-from ..checking.decisions import Outcome
+from ..checking.decisions import Outcome, outcomes_that
 from ..checking.observations import Precision, period_of
 from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import NAMES
@@ -300,6 +300,7 @@ _BY_STATUS = {
 _SERVER_ERROR = N_("The server reports an error ({answer}).")
 _OTHER_STATUS = N_("The server does not return the file ({answer}).")
 _UNKNOWN = N_("The file could not be read.")
+_BLOCKED = outcomes_that(lambda it: it.group == "blocked")
 
 _BUSY = N_("The server asked us to wait. We check it again later.")
 
@@ -390,7 +391,7 @@ def link_problem(check: Mapping[str, Any]) -> str:
     text = REASONS.get(reason) or link_problems().get(reason)
     if text is None:
         # What was blocked may still exist.
-        blocked = check.get("outcome") == Outcome.CANNOT_TELL.value
+        blocked = check.get("outcome") in _BLOCKED
         text = _UNKNOWN if status is None else _text_of(status, blocked=blocked)
     return str(tk._(text)).format(answer=status and _answer(status))
 
