@@ -202,6 +202,18 @@ def test_a_visitor_comes_back_after_the_login(app: Any, world: HarvestedSite) ->
     assert urlsplit(answer.location).path == "/user/login"
 
 
+@pytest.mark.parametrize(
+    "page", ["/harvest/admin/{}", "/harvest/{}/job?page=1", "/harvest/edit/{}"]
+)
+def test_a_refused_visitor_is_led_back_by_the_login(
+    app: Any, world: HarvestedSite, page: str
+) -> None:
+    """On pages of CKAN and ckanext-harvest, to which mails lead, too."""
+    page = page.format(world.ocean.source["name"])
+    (link,) = Browser(app, None).get(page, status=403).select("a[href*='login?next']")
+    assert parse_qs(urlsplit(str(link["href"])).query) == {"next": [page]}
+
+
 def test_a_new_source_leads_to_a_preview_and_a_harvest(app: Any, idle: Harvest) -> None:
     sysadmin = Browser(app, factories.SysadminWithToken())
     for url in (f"/harvest/{idle.source['name']}", admin(idle)):
