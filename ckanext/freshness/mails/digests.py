@@ -196,7 +196,9 @@ def _plan(now: datetime, kinds: Collection[str] = KINDS, *, is_begun: bool = Tru
         dataset = datasets.get(one.package_id or "")
         # A dataset may have been deleted, or have no status yet.
         if one.package_id is None or dataset is not None:
-            concerned[key] = _concerned(one, dataset, editors, operators)
+            found = _concerned(one, dataset, editors, operators)
+            told = one.details.get("told", found)
+            concerned[key] = tuple(address for address in found if address in told)
     people = recipients.people({address for found in concerned.values() for address in found})
     plan = _Plan(MailFacts(datasets, now), current, gone=known - current.keys())
     for key, found in concerned.items():

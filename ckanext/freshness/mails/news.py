@@ -192,13 +192,14 @@ def failed_sources(now: datetime) -> Iterator[News]:
 
 
 def working_again(now: datetime) -> Iterator[News]:
-    """Yield links and sources of whose failure people were told, and that work again."""
+    """Yield links and sources that work again, with the people who were ``told`` of their failure."""
     for row in rows(_LINKS_AGAIN, recent=utc(now - RECENT)):
         yield News(row.about, Receivers.KEEPERS, row.package_id, dict(row._mapping))
-    told = {row.id for row in rows(_SOURCES_TOLD, recent=utc(now - RECENT))}
+    told = {row.id: row.told for row in rows(_SOURCES_TOLD, recent=utc(now - RECENT))}
     for row in _jobs_of_sources() if told else ():
         if row.id in told and row.failing_since is None:
-            yield News(f"source:{row.id}", Receivers.EDITORS, details=dict(row._mapping))
+            details = {**row._mapping, "told": told[row.id]}
+            yield News(f"source:{row.id}", Receivers.EDITORS, details=details)
 
 
 def _jobs_of_sources() -> Any:
@@ -208,12 +209,13 @@ def _jobs_of_sources() -> Any:
 _TOLD = """(m.kind = '{failed}' AND m.address <> '' AND m.sent_at IS NOT NULL
     OR m.kind = 'back' AND coalesce(m.sent_at > :recent, true))"""
 _LINKS_AGAIN = f"""
-SELECT DISTINCT m.about, c.package_id, c.resource_id, r.name AS resource, r.url
+SELECT m.about, c.package_id, c.resource_id, r.name AS resource, r.url, array_agg(m.address) AS told
 FROM freshness_mail m JOIN ({CHECKED_LINKS}) ON c.resource_id = m.about
-WHERE c.failing_since IS NULL AND c.succeeded_at >= c.tried_at AND {_TOLD.format(failed="broken")}"""
+WHERE c.failing_since IS NULL AND c.succeeded_at >= c.tried_at AND {_TOLD.format(failed="broken")}
+GROUP BY m.about, c.package_id, c.resource_id, r.name, r.url"""
 _SOURCES_TOLD = f"""
-SELECT DISTINCT split_part(m.about, ':', CASE m.kind WHEN 'back' THEN 2 ELSE 1 END) AS id
-FROM freshness_mail m WHERE {_TOLD.format(failed="source")}"""
+SELECT split_part(m.about, ':', CASE m.kind WHEN 'back' THEN 2 ELSE 1 END) AS id, array_agg(m.address) AS told
+FROM freshness_mail m WHERE {_TOLD.format(failed="source")} GROUP BY 1"""
 
 
 STALLED = timedelta(hours=24)

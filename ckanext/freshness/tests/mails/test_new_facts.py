@@ -194,12 +194,15 @@ def test_a_link_that_works_again_is_told_to_those_who_were_told(
     for statement in (
         "UPDATE freshness_check SET failures = 0, failing_since = NULL, succeeded_at = tried_at",
         f"DELETE FROM freshness_check WHERE package_id = '{other['id']}'",
+        # Who looks after the data since then was told nothing.
+        f"UPDATE package SET maintainer_email = '{ANN}, {READER}'",
     ):
         model.Session.execute(sa.text(statement))
     model.Session.commit()
     notify(1)
     notify(2)
     (_, mail) = host.to(ANN)
+    assert not host.to(READER)
     assert "Link works" in mail.part("plain") and "/dataset/rain/" in mail.part("plain")
     assert "snow" not in mail.part("plain")
 
