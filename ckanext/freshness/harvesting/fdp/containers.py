@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +19,9 @@ from ..source_config import Source
 from . import documents
 from .datasets import DatasetReader
 from .documents import DocumentOutline, last_segment
-from .drafts import is_draft
+
+_NO_SUCH_ENDPOINT = frozenset({400, 401, 403, 404, 405, 406, 410, 501})
+"""Statuses that mean: the server has no endpoint for the state of a record, or none for us."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +180,26 @@ def _united(first: DocumentOutline, second: DocumentOutline) -> DocumentOutline:
 def list_key(url: str) -> str:
     """Return the key in the memory of a record that lists others; the value is the URL in its document."""
     return f"{url}#list"
+
+
+async def is_draft(reader: DocumentReader, url: str) -> bool:
+    """Return whether a record is a draft that only the source's secret headers make readable.
+
+    The reference implementation shows drafts to users, and tells their state at ``<record>/meta``. Other
+    servers answer 404 there.
+
+    :raises UnreadableDocument: the server does not tell.
+    """
+    if not reader.source_hosts.sends_headers_to(url) or "?" in url or "#" in url:
+        return False
+    meta = f"{url.rstrip('/')}/meta"
+    try:
+        answer = await reader.fetch(meta, "application/json")
+    except UnreadableDocument as failure:
+        if failure.status in _NO_SUCH_ENDPOINT:
+            return False
+        raise
+    try:
+        return str(json.loads(answer.body or b"")["state"]["current"]).upper() == "DRAFT"
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return False

@@ -15,15 +15,16 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from rdflib import Graph, URIRef
+from rdflib import RDF, Graph, URIRef
 from rdflib.term import Node
 
 from ...dates import utc_words
 from ...web.urls import display_url, loose_spelling
 from ..legal_values import brief
 from ..rdf.mapping import Mapper, mapped
+from ..rdf.parsing import DCAT
 from ..rdf.reader import DocumentReader, FetchedDocument, understood
-from ..rdf.record_graph import record_graph
+from ..rdf.record_graph import descriptions, record_graph, undescribed
 from ..record import (
     CrawledRecord,
     CurrentRecords,
@@ -36,7 +37,7 @@ from ..record import (
 )
 from ..source_client import UnreadableDocument
 from ..strategy import decide_distribution
-from . import documents, services
+from . import documents
 from .documents import ListedDataset
 
 REFUSING = "most distributions are refused"
@@ -188,7 +189,7 @@ class DatasetReader:
         memory = RecordMemory.of(known)
         if known is None or known.content_hash is None:
             return None
-        if memory.fingerprint != await services.fingerprint(self.reader, own, memory.services):
+        if memory.fingerprint != await _fingerprint(self.reader, own, memory.services):
             return None
         return CrawledRecord(replace(seen, content_hash=known.content_hash), memory=known.memory)
 
@@ -252,13 +253,13 @@ class DatasetReader:
         not_requested = {URIRef(url) for spelled, url in found.named.items() if spelled not in told}
         with understood(seen.url):
             graph = record_graph(found.graph, subject, found.inside | not_requested, found.outside)
-            named_services, unread_services = await services.describe(self.reader, graph)
+            named_services, unread_services = await _describe_services(self.reader, graph)
             record = mapped(self.mapper, graph, subject)
         resources = [*record.resources, *filter(None, kept.resources.values())]
         record.resources = sorted(resources, key=resource_order)
         fingerprint = None  # the next job reads and warns again
         if not found.failures and not found.without_url:
-            fingerprint = await services.fingerprint(self.reader, own, named_services)
+            fingerprint = await _fingerprint(self.reader, own, named_services)
         warnings = [
             f'distribution: "{brief(text)}" is no URL that can be requested; it is left out'
             for text in found.without_url
@@ -347,3 +348,57 @@ def _warning(
         return f"{words}, because most distributions of the source were refused, too"
     first = utc_words(refusal.since)
     return f"{words}, and is removed if a job finds the same 24 hours after {first}"
+
+
+# Data services that records name and that have documents of their own
+
+
+async def _fingerprint(reader: DocumentReader, own: str, services: Iterable[str]) -> str:
+    """Return a record's fingerprint with its services.
+
+    :param own: the fingerprint of its other documents.
+    :param services: the URLs that the record named when it was last parsed.
+    """
+    answers = []
+    for url in services:
+        try:
+            answers.append((await reader.get_once(url)).digest)
+        except UnreadableDocument as failure:
+            answers.append(str(failure.reason))
+    return reader.hash(own, *answers) if answers else own
+
+
+async def _describe_services(reader: DocumentReader, graph: Graph) -> tuple[list[str], list[str]]:
+    """Add the descriptions of services that a record's graph only names.
+
+    :returns: the services, and a warning for each that cannot be read. The record keeps its URL.
+    """
+    nodes = set(graph.objects(None, DCAT.accessService))
+    named = sorted(str(node) for node in nodes if isinstance(node, URIRef))
+    services = list(filter(reader.source_hosts.may_visit, undescribed(named, [graph])))
+    warnings = []
+    for url in services:
+        try:
+            document = await reader.get_once(url)
+            _add_description(await document.parsed(), url, graph)
+        except UnreadableDocument as failure:
+            words = f"service {display_url(url)}: {failure.reason}"
+            warnings.append(f"{words}; only its URL is kept")
+    return services, warnings
+
+
+def _add_description(graph: Graph, url: str, target: Graph) -> None:
+    """Add a document's description of a service to a graph, under the URL that records name.
+
+    :raises UnreadableDocument: the document describes no service, or several others.
+    """
+    services = set(graph.subjects(RDF.type, DCAT.DataService))
+    service = URIRef(url) if URIRef(url) in services else next(iter(services), None)
+    # A single service under another URL is the same service under another name.
+    if service is None or (service != URIRef(url) and len(services) > 1):
+        raise UnreadableDocument(url, "it describes no dcat:DataService", ReadOutcome.MALFORMED)
+    # The service's document may describe the dataset, too, and have a former title of it.
+    described = {*target.subjects()} - {service}
+    for node, statements in descriptions(graph, service, ()).items():
+        for predicate, value in () if node in described else statements:
+            target.add((URIRef(url) if node == service else node, predicate, value))

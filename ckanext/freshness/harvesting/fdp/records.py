@@ -13,10 +13,9 @@ from ..source_client import UnreadableDocument, for_each
 from ..strategy import catalog_of
 from . import documents
 from .container_tree import ContainerTree, DatasetListing
-from .containers import Place, list_key
+from .containers import Place, is_draft, list_key
 from .datasets import DatasetReader
 from .documents import DocumentOutline, ListedDataset
-from .drafts import is_draft
 
 _OUTCOMES_OF_DRAFTS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
