@@ -8,20 +8,24 @@ has moved. Meanwhile each new or changed dataset waits as compressed JSON.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from datetime import datetime
 from functools import partial
+from pathlib import PurePosixPath
+from urllib.parse import urldefrag, urlsplit
 
-from ...web.urls import display_url
+from ...web.urls import display_url, loose_spelling
 from ..messages import Message, about
 from ..rdf.mapping import Mapper
-from ..rdf.reader import DocumentReader, GoneLists
+from ..rdf.reader import DocumentReader, GoneLists, understood
+from ..rdf.record_graph import describes
 from ..record import Containers, CrawledRecord, KnownRecord, ReadOutcome, SeenRecord, Sink
+from ..source_client import UnreadableDocument
 from ..source_type import CrawlEnd, CrawlInput, ask_left_out
 from ..strategy import LEFT_OUT_AFTER, must_ask
+from .catalogue import nodes_by_identity
 from .datasets import FoundDataset, FoundDatasets, Identities
 from .lists import CatalogueLists
-from .own_documents import ask
 
 MISSING = "missing since"
 """The key in the source's memory of the current records that the lists do not describe: guids and times."""
@@ -29,6 +33,8 @@ MISSING = "missing since"
 _CONTESTED = "several datasets of the catalogue have this identifier"
 _OTHER_CATALOG = "a catalog that could not be read has a dataset with this identifier"
 _UNDESCRIBED = "it is listed, but the catalogue does not describe it"
+
+_RDF_ENDINGS = frozenset({".ttl", ".rdf", ".xml", ".jsonld", ".n3"})
 
 
 class CatalogueCrawl:
@@ -89,7 +95,7 @@ class CatalogueCrawl:
         described = self._found.described
         return await ask_left_out(
             left_out,
-            partial(ask, self._reader, self._containers.root, described),
+            partial(_ask, self._reader, self._containers.root, described),
             self._containers,
             concurrency=self._reader.concurrency,
             most=self._config.max_deletions,
@@ -170,3 +176,33 @@ class CatalogueCrawl:
 def _unread(identity: str, url: str, words: Message) -> CrawledRecord:
     seen = SeenRecord(identity, ReadOutcome.MALFORMED, (url,))
     return CrawledRecord(seen, error=about(display_url(identity), words))
+
+
+async def _ask(
+    reader: DocumentReader, source_url: str, listed: Container[str], url: str
+) -> ReadOutcome:
+    """Return whether RDF at a dataset's own URL, or beside it, states anything of the dataset.
+
+    The type does not matter: servers lose types, and other vocabularies have types of their own.
+
+    :param listed: the identities of all listed datasets.
+    """
+    address = urldefrag(url).url
+    # Datasets whose IRIs differ in their fragments share one document.
+    get = reader.get if address == url else reader.get_once
+    # CKANs with ckanext-dcat have the RDF of a dataset beside its page for people.
+    ending = PurePosixPath(urlsplit(source_url).path).suffix
+    suffix = ending if ending in _RDF_ENDINGS else ".ttl"
+    for requested in (address, f"{address}{suffix}"):
+        try:
+            document = await get(requested)
+            graph = await document.parsed()
+            with understood(url):
+                names = {loose_spelling(one) for one in nodes_by_identity(graph)}
+                is_moved = document.base not in listed and loose_spelling(document.base) in names
+                if is_moved or loose_spelling(url) in names or describes(graph, url):
+                    return ReadOutcome.PRESENT
+        except UnreadableDocument as failure:
+            if requested == address and failure.outcome is not ReadOutcome.MALFORMED:
+                return failure.outcome
+    return ReadOutcome.MALFORMED

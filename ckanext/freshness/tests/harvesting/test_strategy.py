@@ -228,7 +228,7 @@ def test_a_distribution_stays_while_most_are_refused(
 OTHERS = [known(name) for name in "opqrstu"]
 HERE = present(*"opqrstu")
 
-FATES = [
+RESULTS = [
     # the crawl's result for record 1 of catalog A, unreadable containers, whether it is deleted
     ("read", seen(1, ReadOutcome.PRESENT, A), (), False),
     ("not listed, another catalog failed, own URL not asked", None, (B,), False),
@@ -249,7 +249,7 @@ FATES = [
 
 
 @pytest.mark.parametrize(
-    ("case", "found", "unreadable", "gone"), FATES, ids=[row[0] for row in FATES]
+    ("case", "found", "unreadable", "gone"), RESULTS, ids=[row[0] for row in RESULTS]
 )
 def test_an_error_is_never_an_absence(
     case: str, found: SeenRecord | None, unreadable: tuple[str, ...], gone: bool
@@ -294,7 +294,7 @@ def left_out(hours: float | None, answer: ReadOutcome | None) -> KnownRecord:
     return known(1, absent_since=since, refusal=refused(answer, since))
 
 
-def fate(decided: Deletions) -> str:
+def result_of(decided: Deletions) -> str:
     """Return what becomes of the only record that was not read."""
     if decided.brake is not None:
         return "held"
@@ -307,7 +307,7 @@ def test_a_list_that_leaves_a_record_out(
 ) -> None:
     found = [*HERE, *([] if answer is None else [seen(1, answer)])]
     decided = decide([left_out(hours, answer), *OTHERS], found)
-    assert fate(decided) == becomes
+    assert result_of(decided) == becomes
     if becomes == "kept":
         since = NOW if hours is None else NOW - hours * HOUR
         one = decided.keep[0]
@@ -341,15 +341,15 @@ def test_a_url_at_which_no_job_has_read_the_record(
     found = [*HERE, *([] if answer is None else [seen(1, answer)])]
     record = left_out(hours, answer)
     decided = decide([record, *OTHERS], found, (), unproved, has_own_documents=False)
-    assert fate(decided) == becomes
+    assert result_of(decided) == becomes
     if answer is ReadOutcome.GONE:
         # It answered with the record when its deletion was held: 404 now says that it is gone.
         guids = [record.guid]
         more: dict[str, Any] = {"has_own_documents": False, "held": guids, "answered": guids}
         decided = decide([record, *OTHERS], found, (), unproved, **more)
-        assert fate(decided) == "deleted"
+        assert result_of(decided) == "deleted"
     decided = decide([record, *OTHERS], found, (B,), has_own_documents=False)
-    assert fate(decided) == "kept"
+    assert result_of(decided) == "kept"
 
 
 @pytest.mark.parametrize(
@@ -372,7 +372,7 @@ def test_a_record_that_answered_and_is_gone_now_needs_no_approval(
     first = decide([known(1), *OTHERS], [*HERE, seen(1, ReadOutcome.PRESENT)])
     assert first.brake is not None and list(first.brake.answered) == [record.guid]
     decided = decide([record, *OTHERS], found, held=[record.guid], answered=first.brake.answered)
-    assert fate(decided) == becomes
+    assert result_of(decided) == becomes
     if decided.brake is not None:
         assert list(decided.brake.answered) == [record.guid]
     by_brake = decide([record, *OTHERS], found, held=[record.guid])
@@ -402,10 +402,10 @@ def test_an_answer_of_the_record_itself_ends_its_absence(held: bool) -> None:
 def test_a_source_that_datasets_may_leave(answer: ReadOutcome | None, becomes: str) -> None:
     found = [*HERE, *([] if answer is None else [seen(1, answer)])]
     limits = BrakeLimits(delete_unlisted=True)
-    assert fate(decide([known(1), *OTHERS], found, limits=limits)) == becomes
+    assert result_of(decide([known(1), *OTHERS], found, limits=limits)) == becomes
     late = [*HERE, seen(1, ReadOutcome.UNAVAILABLE)]
     decided = decide([left_out(20, ReadOutcome.UNAVAILABLE), *OTHERS], late, limits=limits)
-    assert fate(decided) == "deleted"
+    assert result_of(decided) == "deleted"
 
 
 WEEK = BrakeLimits(absent_for=timedelta(days=7))
@@ -433,7 +433,7 @@ def test_a_source_that_asks_for_patience(
     since = None if days is None else NOW - timedelta(days=days)
     current, read = [known(1, absent_since=since), *OTHERS], [*HERE, *([found] if found else [])]
     decided = decide(current, read, limits=limits)
-    assert fate(decided) == ("kept" if becomes == "listed" else becomes)
+    assert result_of(decided) == ("kept" if becomes == "listed" else becomes)
     for one in decided.keep:
         assert one.absent_since == (None if becomes == "listed" else since or NOW)
         if becomes == "kept":
@@ -443,7 +443,7 @@ def test_a_source_that_asks_for_patience(
             assert one.reason.values == ({"date": date} if limits is WEEK else {})
     unproved = decide(current, HERE, unproved=(A,), limits=limits)
     assert [one.absent_since for one in unproved.keep] == [since]
-    assert fate(decide(current, HERE, limits=limits, released=[current[0].guid])) == "deleted"
+    assert result_of(decide(current, HERE, limits=limits, released=[current[0].guid])) == "deleted"
 
 
 @pytest.mark.parametrize("answer", [*ReadOutcome, None])
@@ -453,7 +453,7 @@ def test_what_an_editor_has_to_decide_or_has_decided(answer: ReadOutcome | None,
     record = known(1)
     found = [*HERE, *([] if answer is None else [seen(1, answer)])]
     decided = decide([record, *OTHERS], found, (), (), LIMITS, **{held: [record.guid]})
-    assert fate(decided) == (
+    assert result_of(decided) == (
         "held" if held == "held" else "deleted" if answer is not ReadOutcome.FORBIDDEN else "held"
     )
 
@@ -504,7 +504,7 @@ def test_a_container_that_lost_its_list(
         now=NOW,
         limits=BrakeLimits(delete_unlisted=delete_unlisted),
     )
-    assert fate(decided) == becomes
+    assert result_of(decided) == becomes
 
 
 @pytest.mark.parametrize(("count", "becomes"), [(3, "kept"), (4, "held")])
@@ -512,7 +512,7 @@ def test_more_records_than_are_asked_for_are_held(count: int, becomes: str) -> N
     records = [known(number) for number in range(count)]
     limits = BrakeLimits(max_delete_fraction=1.0, max_deletions=3)
     decided = decide([*records, *OTHERS], HERE, limits=limits)
-    assert fate(decided) == becomes
+    assert result_of(decided) == becomes
     released = [one.guid for one in records]
     decided = decide([*records, *OTHERS], HERE, limits=limits, released=released)
     assert len(decided.delete) == count
@@ -600,13 +600,13 @@ def test_a_listed_record_that_is_refused(
     refusal = Refusal(kind, NOW - hours * HOUR, NOW - first * HOUR)
     current = [known(1, refusal=refusal), *OTHERS]
     decided = decide(current, [*HERE, seen(1, answer, A)])
-    assert fate(decided) == becomes
+    assert result_of(decided) == becomes
     if becomes == "kept" and answer is not ReadOutcome.PRESENT:
         assert [one.refusal for one in decided.keep] == [refusal]
     # The same of a record that no list has, if its URL may always have answered so.
     more: dict[str, Any] = {"unproved": (A,), "has_own_documents": False}
     unlisted = decide(current, [*HERE, seen(1, answer)], **more)
-    assert fate(unlisted) == ("held" if becomes == "deleted" else becomes)
+    assert result_of(unlisted) == ("held" if becomes == "deleted" else becomes)
     if becomes == "held":
         assert decided.brake is not None
         assert list(decided.brake.answered) == [current[0].guid]
@@ -614,7 +614,7 @@ def test_a_listed_record_that_is_refused(
         lasting = replace(current[0], refusal=refused(answer, A_DAY_AGO))
         found = [*HERE, seen(1, answer, A)]
         after = decide([lasting, *OTHERS], found, held=guids, answered=guids)
-        assert fate(after) == "deleted"
+        assert result_of(after) == "deleted"
 
 
 @pytest.mark.parametrize("unproved", [(), (A,)])
@@ -684,7 +684,7 @@ def test_a_wall_before_all_own_urls(refusing: int, before: Refusal, becomes: str
     controls = (*[ReadOutcome.FORBIDDEN] * refusing, *[ReadOutcome.PRESENT] * (3 - refusing))
     current = [known(1, refusal=before), *OTHERS]
     decided = decide(current, [*HERE, seen(1, ReadOutcome.FORBIDDEN)], controls=controls)
-    assert fate(decided) == becomes
+    assert result_of(decided) == becomes
 
 
 BEHIND_A_WALL = known(1, B, refusal=WALL_A_DAY_AGO)
@@ -718,7 +718,7 @@ def test_a_record_that_a_wall_has_held(
     assert list(first.brake.answered) == (guids if own else [])
     found = [*HERE, *others, *([] if answer is None else [seen(1, answer, *listed_in)])]
     more: dict[str, Any] = {"held": guids, "answered": first.brake.answered}
-    assert fate(decide(current, found, has_own_documents=own, **more)) == becomes
+    assert result_of(decide(current, found, has_own_documents=own, **more)) == becomes
     approved = decide(current, found, has_own_documents=own, released=guids)
     if becomes == "kept":
         assert approved.brake is None
@@ -900,8 +900,8 @@ def test_a_release_that_the_records_object_keeps_is_on_no_list() -> None:
     """The import that was to delete the record has failed."""
     records = [known(1, approved=True), *OTHERS]
     guids = [records[0].guid]
-    assert fate(decide(records, HERE, unproved=(A,), released=guids)) == "kept"
-    assert fate(decide(records, HERE, released=guids)) == "deleted"
+    assert result_of(decide(records, HERE, unproved=(A,), released=guids)) == "kept"
+    assert result_of(decide(records, HERE, released=guids)) == "deleted"
 
 
 @pytest.mark.parametrize("as_what", ["held", "released"])
