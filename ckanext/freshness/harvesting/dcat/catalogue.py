@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
@@ -95,8 +96,8 @@ def outline_of_catalogue(graph: Graph) -> CatalogueOutline:
         described = (
             _description(graph, node, is_listed=node in listed or not listed) for node in nodes
         )
-        # Copies of one description are one dataset.
-        different = {one.digest: one for one in described}
+        # Copies of one description are one dataset, which is listed if one of them is.
+        different = {one.digest: one for one in sorted(described, key=attrgetter("is_listed"))}
         if len(different) == 1:
             (records[identity],) = different.values()
         else:

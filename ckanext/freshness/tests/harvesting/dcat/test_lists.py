@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from rdflib import Graph
 
+from ckanext.freshness.harvesting.dcat.catalogue import outline_of_catalogue
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
@@ -149,6 +151,13 @@ def test_an_identifier_on_two_pages(server: Documents, site: CatalogueSite) -> N
     assert site.job().errors == []
     server.pages(datasets(1) + first, datasets(2) + other, total=3)
     assert deletes_nothing(site).record_errors.keys() == {"x"}
+
+
+def test_a_dataset_of_which_one_copy_is_listed_is_listed() -> None:
+    """Blank nodes have other names, and so another order, each time."""
+    copies = '[] a dcat:Dataset ; dct:identifier "x" ; dct:title "A" .\n' * 9
+    graph = Graph().parse(data=PREFIXES + blank("A", "x") + copies, format="turtle")
+    assert outline_of_catalogue(graph).records["x"].is_listed
 
 
 def test_a_record_without_a_hash_is_read(server: Documents, site: CatalogueSite) -> None:
