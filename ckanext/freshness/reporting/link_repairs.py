@@ -57,6 +57,7 @@ _KNOWN = DatasetTable(
 ) e JOIN package p ON p.id = e.package_id
 JOIN resource r ON r.id = e.resource_id AND r.url = e.url AND r.state = 'active'""",
     order="title",
+    key="old, new",
 )
 
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from bs4 import BeautifulSoup
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
@@ -210,6 +211,20 @@ def test_addresses_are_suggested_with_their_reasons(
     assert suggested(read, editor, lost) == {}
     for who in ("nobody", "stranger"):
         assert suggested(read, who, maps) == {}
+
+
+def test_suggestions_of_equal_rank_are_the_same_each_time(
+    read: Read, world: dict[str, Any], server: FileServer
+) -> None:
+    for name in "dfbeac":
+        link_of(f"even-{name}", f"{server.url}/{name}.csv", **WORKS, known={"hash": "sha256:2"})
+    model.Session.execute(
+        sa.text("UPDATE package SET title = 'About even' WHERE name LIKE 'even-%'")
+    )
+    model.Session.commit()
+    link = link_of("odd", "http://e.example:80/g.csv", known={"hash": "sha256:2"})
+    found = [url.rpartition("/")[2] for url in suggested(read, "editor", link)]
+    assert found == ["a.csv", "b.csv", "c.csv"]
 
 
 def test_an_address_is_saved_only_after_a_check_that_finds_a_file(
