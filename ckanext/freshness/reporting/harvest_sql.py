@@ -94,7 +94,8 @@ SELECT job.id AS job_id, e.message, coalesce(e.content, b.content) AS content, u
     p.name, p.state, coalesce(nullif(p.title, ''), p.name) AS package_title
 FROM unnest(CAST(:jobs AS text[])) AS job(id)
 CROSS JOIN LATERAL (
-    SELECT o.id, o.guid, o.content, o.package_id, o.harvest_source_id, o.gathered, r.message
+    SELECT o.id, o.guid, o.content, o.package_id, o.harvest_source_id, o.gathered, r.message, r.created,
+        r.id AS error_id
     FROM harvest_object o JOIN harvest_object_error r ON r.harvest_object_id = o.id
     WHERE o.harvest_job_id = job.id ORDER BY r.created, r.id LIMIT :most
 ) e
@@ -104,7 +105,8 @@ LEFT JOIN LATERAL (
     ORDER BY x.key DESC LIMIT 1
 ) u ON true
 LEFT JOIN {_READ_BEFORE} b ON true
-LEFT JOIN package p ON p.id = coalesce(e.package_id, b.package_id)"""
+LEFT JOIN package p ON p.id = coalesce(e.package_id, b.package_id)
+ORDER BY e.created, e.error_id"""
 """SQL: the first ``:most`` errors of records of each of ``:jobs``, with the record's URL and its dataset, and
 its content: if it could not be read, that of the job that read it last."""
 WRITTEN_RECORDS = f"""
