@@ -67,7 +67,7 @@ def test_a_process_is_stopped_and_no_stranger_with_its_id(
     for stranger in (earlier, Identity(identity.pid, identity.started, "another boot")):
         stop(stranger, patience=0.1)
     assert child.poll() is None and identity.alive()
-    stop(identity, patience=0.5)
+    stop(identity, patience=60 if ended_by == signal.SIGTERM else 0.5)
     assert child.wait() == -ended_by
     assert not identity.alive()
 

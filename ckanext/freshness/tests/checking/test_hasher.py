@@ -232,7 +232,7 @@ def test_a_large_body_takes_no_memory(first: bytes, name: str) -> None:
         (b"killed", PROCESS),
         (b"mistake", PROCESS),
         (b"memory", PROCESS),
-        (b"asleep", ProcessLimits(seconds=1.0)),
+        (b"asleep", ProcessLimits(seconds=4.0)),
         (b"busy", ProcessLimits(cpu_seconds=1)),
     ],
 )

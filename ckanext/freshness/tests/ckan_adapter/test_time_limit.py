@@ -24,7 +24,7 @@ def run(statement: str) -> object:
 def catch_in_a_savepoint() -> None:
     for _ in range(2):
         with contextlib.suppress(sa.exc.DBAPIError), model.Session.begin_nested():
-            run("SELECT pg_sleep(5)")
+            run("SELECT pg_sleep(60)")
     run("SELECT 1")
 
 
@@ -35,12 +35,12 @@ def begin_late() -> None:
 
 def remove_the_session() -> None:
     model.Session.remove()
-    run("SELECT pg_sleep(5)")
+    run("SELECT pg_sleep(60)")
 
 
 def begin_again() -> None:
     model.Session.commit()
-    run("SELECT pg_sleep(5)")
+    run("SELECT pg_sleep(60)")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_work_ends_at_the_limit(work: Callable[[], None]) -> None:
     begun = time.monotonic()
     with pytest.raises(TimeLimitError), time_limit(LIMIT):
         work()
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 30
     model.Session.rollback()
     assert run("SHOW statement_timeout") == "0"
     model.Session.commit()
@@ -60,9 +60,9 @@ def test_work_ends_at_the_limit(work: Callable[[], None]) -> None:
 def test_what_follows_has_no_limit() -> None:
     """Neither a transaction that goes on, nor the next one."""
     model.Session.commit()
-    with time_limit(LIMIT):
+    with time_limit(10 * LIMIT):
         run("SELECT 1")
-    time.sleep(1.1 * LIMIT)
+    time.sleep(11 * LIMIT)
     run("SELECT 1")
     model.Session.commit()
     assert run("SHOW statement_timeout") == "0"

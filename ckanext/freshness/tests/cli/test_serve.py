@@ -169,7 +169,8 @@ def test_all_end_within_ten_seconds(count: int, capsys: pytest.CaptureFixture[st
         assert await task == (0 if count < 9 else -signal.SIGKILL)
         return clock.monotonic() - began
 
-    assert asyncio.run(scenario()) < {1: 2, 2: 5, 9: 8}[count]
+    # The second signal comes after three seconds, the last after five.
+    assert {1: 0, 2: 3, 9: 5}[count] <= asyncio.run(scenario()) < 10
 
 
 def test_a_line_without_end_costs_nothing_but_itself(capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,7 +205,7 @@ def test_the_command_runs_parts_until_it_is_told_to_stop(tmp_path: Path) -> None
     began = clock.monotonic()
     process.send_signal(signal.SIGTERM)
     lines += process.stdout.read().splitlines()
-    assert process.wait() == 0 and clock.monotonic() - began < 10
+    assert process.wait() == 0 and clock.monotonic() - began < 30
     assert "serve   | Runs here: worker" in lines
     assert "serve   | Must run elsewhere: gather, fetch, harvests, refresh, nightly" in lines
     assert lines[-1] == "serve   | Stopped."
@@ -231,6 +232,8 @@ def test_an_idle_child_stays_and_does_not_outlive_the_killed_command(tmp_path: P
 
 
 def idle() -> set[str]:
-    """Return the connections that wait for a message in Redis."""
+    """Return the connections that wait for a message in this site's database of Redis."""
     redis: Any = harvest_queue_connection()
-    return {one["id"] for one in redis.client_list() if one["cmd"] == "blpop"}
+    number = str(redis.get_connection_kwargs()["db"])
+    clients = redis.client_list()
+    return {one["id"] for one in clients if one["cmd"] == "blpop" and one["db"] == number}

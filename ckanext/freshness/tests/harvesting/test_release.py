@@ -146,7 +146,7 @@ def test_a_decision_and_a_job_wait_for_each_other(fdp: FdpServer, harvest: Harve
         until(waits_for_a_lock)
         assert not read.done()
         model.Session.commit()
-        assert read.result(10).released == frozenset()
+        assert read.result(60).released == frozenset()
 
 
 def in_session_of_its_own(function: Callable[..., Any], *args: Any) -> Any:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ckanext.freshness.tests.servers.faults import Fault, FaultKey
 
 #: Seconds for the thread to begin or to end before that counts as a fault of the server.
-_THREAD_TIMEOUT = 10.0
+_THREAD_TIMEOUT = 60.0
 #: Seconds that running handlers get at the end; 0 would mean for ever in aiohttp.
 _SHUTDOWN_TIMEOUT = 0.01
 _CONDITIONS = {"If-None-Match": "ETag", "If-Modified-Since": "Last-Modified"}

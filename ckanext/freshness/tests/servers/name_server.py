@@ -83,7 +83,7 @@ class NameServer:
     def __exit__(self, *_: object) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as farewell:
             farewell.sendto(b"", self._socket.getsockname())
-        self._thread.join(10)
+        self._thread.join(60)
         self._socket.close()
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Speaks on one connection, which is closed when it returns.
 Speak = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
-_THREAD_TIMEOUT = 10.0
+_THREAD_TIMEOUT = 60.0
 
 
 def answering(answers: Mapping[str, bytes]) -> Speak:

@@ -170,7 +170,7 @@ class _Controller(Controller):
 
     def __init__(self, sock: socket.socket, handler: MailHost, options: dict[str, Any]) -> None:
         host, port = sock.getsockname()
-        super().__init__(handler, hostname=host, port=port, **options)
+        super().__init__(handler, hostname=host, port=port, ready_timeout=60, **options)
         self._bound = sock
 
     def _create_server(self) -> Any:

@@ -92,6 +92,10 @@ class TcpProxy:
                 client.close()
                 continue
             with self._lock:
+                if self._listener is not listener:
+                    client.close()
+                    server.close()
+                    return
                 self._pairs.add((client, server))
             threading.Thread(target=self._hand_on, args=(client, server), daemon=True).start()
 

@@ -53,9 +53,9 @@ SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
     # It still sends bytes, so that people get the file.
     (
         faults.Drip(interval=0.02),
-        {"total": 0.6},
+        {"total": 2.0},
         FailureReason.UNFINISHED,
-        "was not finished within 0.6 s",
+        "was not finished within 2 s",
         1,
     ),
     (
@@ -133,7 +133,7 @@ def test_a_head_has_a_limit_of_time(name: str) -> None:
     with RawServer(repeating(*BEFORE_A_HEAD[name])) as server:
         begin = monotonic()
         error = failure(f"{server.url}/x", head=0.4, read=1.0)
-    assert monotonic() - begin < 3
+    assert monotonic() - begin < 20
     # What cannot become an answer is malformed at once.
     assert error.reason in (FailureReason.TOTAL_TIMEOUT, FailureReason.MALFORMED)
     assert error.attempts == 1
@@ -142,8 +142,9 @@ def test_a_head_has_a_limit_of_time(name: str) -> None:
 
 
 def test_a_body_may_take_longer_than_its_head(server: FileServer) -> None:
-    server.faults["/x"] = faults.Drip(interval=0.001)
-    assert visit(f"{server.url}/x", head=0.3).complete
+    server.faults["/x"] = faults.Drip(interval=0.002)
+    answer = visit(f"{server.url}/x", head=1.5)
+    assert answer.complete and answer.seconds > 1.5
 
 
 def test_host_not_allowed_after_a_redirect(server: FileServer) -> None:
@@ -236,8 +237,8 @@ def test_a_password_in_the_url_is_never_shown(server: FileServer) -> None:
 
 def test_waiting_in_our_queues_is_no_timeout(server: FileServer) -> None:
     async def main() -> list[int]:
-        hosts = Hosts(replace(UNHURRIED, connections=1, per_second=7.0))
-        limits = replace(FAST, connect=0.8, read=0.8, total=0.8)
+        hosts = Hosts(replace(UNHURRIED, connections=1, per_second=3.0))
+        limits = replace(FAST, connect=2.0, read=2.0, total=2.0)
         settings = replace(SETTINGS, limits=limits)
         async with Client(settings, hosts, lookup({})) as client:
             answers = await asyncio.gather(
@@ -247,4 +248,4 @@ def test_waiting_in_our_queues_is_no_timeout(server: FileServer) -> None:
 
     begin = monotonic()
     assert asyncio.run(main()) == [200] * 8
-    assert monotonic() - begin > 0.9
+    assert monotonic() - begin > 2.3

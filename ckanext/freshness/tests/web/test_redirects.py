@@ -103,7 +103,7 @@ def test_two_hosts_that_redirect_to_each_other_do_not_block_each_other(server: F
             pairs = [Request(f"{server.url}/a"), Request(f"{other}/b")] * 10
             await asyncio.gather(*map(client.fetch, pairs))
 
-    asyncio.run(asyncio.wait_for(main(), 5))
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 def test_cookies_go_to_no_other_host(server: FileServer) -> None:

@@ -137,8 +137,8 @@ def test_any_bytes_are_an_answer_or_a_fault(sent: bytes, method: str) -> None:
 @pytest.mark.parametrize(
     ("wait", "limits", "reason"),
     [
-        (5.0, {"read": 0.6}, FailureReason.MALFORMED),
-        (0.05, {"total": 0.8}, FailureReason.UNFINISHED),
+        (60.0, {"read": 2.0}, FailureReason.MALFORMED),
+        (0.05, {"total": 2.0}, FailureReason.UNFINISHED),
     ],
 )
 def test_limits_of_time_hold_in_the_second_look(
@@ -155,7 +155,7 @@ def test_limits_of_time_hold_in_the_second_look(
     with RawServer(speak) as server:
         error = failure(f"{server.url}/data.csv", attempts=1, **limits)
     assert error.reason is reason
-    assert error.seconds < 4
+    assert error.seconds < 20
 
 
 def test_the_second_look_asks_for_the_same_and_sends_no_more_secrets() -> None:

@@ -180,11 +180,12 @@ def test_a_failure_leaves_what_is_good(
     cycle()
     before = cycle.state
     server.faults["/file.xml"] = fault
+    read = 0.5 if isinstance(fault, faults.Hang) else FAST.read
     (result,) = run(
         [file_of("resource", cycle.url, before)],
         cycle.store,
         NOW + 30 * HOUR,
-        settings=replace(SETTINGS, limits=replace(FAST, read=0.5, attempts=2)),
+        settings=replace(SETTINGS, limits=replace(FAST, read=read, attempts=2)),
     )
     after = result.decision.state
     assert error_type(last_of(after.attempts, "GET")) is kind

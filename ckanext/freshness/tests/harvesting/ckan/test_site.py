@@ -374,7 +374,7 @@ def own_url(tmp_path: Path) -> Iterator[str]:
         return False
 
     try:
-        until(answers, process, patience=60)
+        until(answers, process)
         yield url
     finally:
         process.kill()
