@@ -166,7 +166,7 @@ _CHECKED = """
 INSERT INTO freshness_check (resource_id, package_id, url, host, first_seen, known, hashed_at, checked_at,
     tried_at, succeeded_at, seen_changes, watched_days)
 SELECT id, package_id, url, split_part(url, '/', 3), now() - interval '90 days',
-    '{"etag": "\\"v1\\"", "hash": "sha256:0"}', visited, visited, visited, visited, n % 3, 60
+    jsonb_build_object('etag', '"v1"', 'hash', 'sha256:' || n), visited, visited, visited, visited, n % 3, 60
 FROM (SELECT *, now() - (1 + n % 30) * interval '1 day' AS visited
     FROM (SELECT *, row_number() OVER (ORDER BY id) AS n FROM resource) r) v"""
 

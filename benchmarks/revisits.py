@@ -18,10 +18,9 @@ from typing import Any
 
 from benchmarks.measure import Result
 from ckanext.freshness.aging.status import Ages, Thresholds
-from ckanext.freshness.checking.learned import LearnedSelection, rate
+from ckanext.freshness.checking.learned import LearnedSelection
 from ckanext.freshness.checking.selection import (
     Candidate,
-    History,
     Selection,
     SelectionRules,
     is_broken,
@@ -278,15 +277,16 @@ class Simulation:
         due = self._due(dataset)
         for turn, row in enumerate(rows):
             file = self._files[int(row.resource_id)]
-            history = History(
-                rate=rate(dataset.frequency, file.seen_changes, file.watched_days),
+            self._candidates[file.number] = row._replace(
+                due=due,
+                changes=file.seen_changes,
+                days=file.watched_days,
                 files=max(len(working), 1),
                 turn=turn,
                 probed_at=max(working, default=None),
                 change_seen_at=dataset.change_seen_at,
                 hides_changes=dataset.hides_changes,
             )
-            self._candidates[file.number] = row._replace(due=due, history=history)
 
     def _check(self, file: File, at: float, now: datetime, is_read: bool) -> None:
         dataset, row = file.dataset, self._candidates[file.number]

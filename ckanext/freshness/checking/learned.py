@@ -199,9 +199,10 @@ def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> P
     last = candidate.checked_at
     if last is None:
         return Priority(SelectionReason.CHECK_NEW, 0.0, 0.0)
-    if last > now - _DAY + SLACK:
+    waited = now - last
+    if waited < _DAY - SLACK:
         return None
-    age = (now - last) / _DAY
+    age = waited / _DAY
     if candidate.unconfirmed:
         return Priority(SelectionReason.CHECK_UNCONFIRMED, age, 2e9 + age)
     if may_soon_be_broken(candidate, rules):
@@ -211,7 +212,7 @@ def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> P
         value = _value(candidate, now, age)
     else:
         bound = BROKEN if candidate.succeeded_at is not None else UNREACHABLE
-    share = age / ((bound - SLACK) / _DAY)
+    share = waited / (bound - SLACK)
     if share >= 1:
         return Priority(SelectionReason.CHECK_BOUND, share, value)
     return Priority(SelectionReason.CHECK_EXPECTED, value, value)
@@ -222,20 +223,20 @@ def _value(candidate: Candidate, now: datetime, age: float) -> float:
 
     :param age: days since the previous one
     """
-    history = candidate.history
-    changes = min(history.rate, _MOST_CHANGES)
-    together = _TOGETHER if history.files > 1 else 0.0
+    expected = rate(candidate.frequency_days, candidate.changes, candidate.days)
+    changes = min(expected, _MOST_CHANGES)
+    together = _TOGETHER if candidate.files > 1 else 0.0
     value = (1 - together) * changes * age * age + _LOSS * changes * changes * age
-    seen, last = history.change_seen_at, candidate.checked_at
+    seen, last = candidate.change_seen_at, candidate.checked_at
     if seen is not None and last is not None and seen > last:
         # Another file of the dataset has changed since.
         return value + together * min(_MOST_FOLLOWED, 1 / changes) * (1 + (now - seen) / _DAY)
-    if history.turn:
+    if candidate.turn:
         return value
     watched = age
-    if history.probed_at is not None:
-        watched = max((now - history.probed_at) / _DAY, 0.0)
-    value += together * history.files * changes * watched * watched
+    if candidate.probed_at is not None:
+        watched = max((now - candidate.probed_at) / _DAY, 0.0)
+    value += together * candidate.files * changes * watched * watched
     if candidate.due is not None and candidate.due <= now:
         value += _STATUS * changes * watched
     return value

@@ -85,6 +85,9 @@ class SelectionReason(Enum):
     CHECK_ROTATION = "check: rotation"
     """Not hashed for a long time. Never returned by :func:`choose`: the rotation compares all resources."""
 
+    # By identity: Enum's own function hashes the name, several times for each resource of the catalogue.
+    __hash__ = object.__hash__
+
     @property
     def label(self) -> str:
         """The reason without the prefix of reasons for a check."""
@@ -152,28 +155,6 @@ class SelectionRules:
     at_once: bool = False
 
 
-class History(NamedTuple):
-    """The changes of a resource and of its dataset, for the policy ``learned``.
-
-    :ivar rate: changes that are expected in a day; see :func:`.learned.rate`
-    :ivar files: number of files of the dataset whose last check did not fail, at least 1
-    :ivar turn: number of these that have waited longer for a check
-    :ivar probed_at: start of the run that last checked any of them
-    :ivar change_seen_at: start of the run that last found a change of any of them
-    :ivar hides_changes: whether a server has said "not modified" of a file of the dataset that had changed
-    """
-
-    rate: float = 1 / 60
-    files: int = 1
-    turn: int = 0
-    probed_at: datetime | None = None
-    change_seen_at: datetime | None = None
-    hides_changes: bool = False
-
-
-NO_HISTORY = History()
-
-
 class Candidate(NamedTuple):
     """A resource as the rules see it.
 
@@ -198,7 +179,16 @@ class Candidate(NamedTuple):
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
     :ivar waits_since: the first check since which nobody can tell whether the server still has the file
-    :ivar history: for the policy ``learned``
+
+    The others are for the policy ``learned``, and are read for it alone:
+
+    :ivar changes: of the resource that checks have seen
+    :ivar days: that checks have watched it
+    :ivar files: number of files of the dataset whose last check did not fail, at least 1
+    :ivar turn: number of these that have waited longer for a check
+    :ivar probed_at: start of the run that last checked any of them
+    :ivar change_seen_at: start of the run that last found a change of any of them
+    :ivar hides_changes: whether a server has said "not modified" of a file of the dataset that had changed
     """
 
     resource_id: str
@@ -222,7 +212,13 @@ class Candidate(NamedTuple):
     is_touched: bool
     failed_at: datetime | None = None
     waits_since: datetime | None = None
-    history: History = NO_HISTORY
+    changes: float = 0.0
+    days: float = 0.0
+    files: int = 1
+    turn: int = 0
+    probed_at: datetime | None = None
+    change_seen_at: datetime | None = None
+    hides_changes: bool = False
 
     def chosen(self) -> Chosen:
         """Return what a run keeps of the candidate until its end."""
@@ -232,7 +228,7 @@ class Candidate(NamedTuple):
             self.is_new,
             self.is_touched,
             self.hashed_at if was_found(self) else None,
-            self.history.hides_changes,
+            self.hides_changes,
         )
 
 
@@ -268,7 +264,7 @@ class Best:
         if len(self._heap) < self._size:
             heapq.heappush(self._heap, (rank, -number, candidate.chosen(), reason))
             return None
-        if not self._heap or (rank, -number) < self._heap[0][:2]:
+        if not self._heap or rank <= self._heap[0][0]:
             return rank
         return heapq.heapreplace(self._heap, (rank, -number, candidate.chosen(), reason))[0]
 

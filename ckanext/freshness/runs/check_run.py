@@ -42,7 +42,7 @@ from ..reporting.labels import counted
 from ..status import conclusions, indexing
 from ..status.indexing import BATCH, IndexFailure, SolrAwayError
 from ..translation import NN_
-from ..web.event_loop import in_batches
+from ..web.event_loop import in_batches, rare_collections
 from ..web.exchange import Limits
 from ..web.hosts import Hosts
 from . import copies
@@ -293,10 +293,18 @@ def _offer(
     counts: RunCounts | None = None,
 ) -> None:
     """Offer the resources of a scope to a selection, and count them."""
-    for candidate in check_rows.stream(now, checks, package_ids=scope.package_ids, host=scope.host):
-        reason = selection.add(candidate)
-        if counts is not None:
-            counts.chosen(candidate, reason)
+    candidates = check_rows.stream(
+        now,
+        checks,
+        package_ids=scope.package_ids,
+        host=scope.host,
+        with_history=isinstance(selection, LearnedSelection),
+    )
+    with rare_collections():
+        for candidate in candidates:
+            reason = selection.add(candidate)
+            if counts is not None:
+                counts.chosen(candidate, reason)
 
 
 # Checking

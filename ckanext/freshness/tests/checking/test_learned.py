@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from ckanext.freshness.checking.learned import LearnedSelection, priority_of, rate
 from ckanext.freshness.checking.selection import (
     Candidate,
-    History,
     SelectionReason,
     SelectionRules,
     rotation_budget,
@@ -36,9 +35,8 @@ def reason(**facts: Any) -> SelectionReason | None:
     return None if priority is None else priority.reason
 
 
-def value(history: dict[str, Any], **facts: Any) -> float:
-    candidate = BEFORE._replace(history=History(**history), **facts)
-    priority = priority_of(candidate, NOW, RULES)
+def value(facts: dict[str, Any], **more: Any) -> float:
+    priority = priority_of(BEFORE._replace(**facts, **more), NOW, RULES)
     assert priority is not None
     return priority.value
 
@@ -63,7 +61,8 @@ def test_the_reason_of_a_check(facts: dict[str, Any], expected: SelectionReason 
 
 
 def test_values() -> None:
-    slow, fast = {"rate": 1 / 300}, {"rate": 1.0}
+    # With a frequency of 30 days, a change in 300 days and one a day.
+    slow, fast = {"days": 135}, {"changes": 14.5}
     assert value(fast) > value(slow)
     assert value(slow, **hashed(NOW - 6 * DAY)) == pytest.approx(4 * value(slow), rel=0.05)
     several = {**slow, "files": 5, "probed_at": NOW - 3 * DAY}
@@ -87,8 +86,8 @@ def test_failing_links_come_before_bounds_and_bounds_before_values_within_their_
     kinds: dict[str, dict[str, Any]] = {
         "failing": failed(NOW - DAY, 1),
         "unconfirmed": {"unconfirmed": True},
-        "bound": hashed(NOW - 20 * DAY) | {"history": History(rate=0.001)},
-        "valuable": {"history": History(rate=1.0)},
+        "bound": hashed(NOW - 20 * DAY) | {"days": 485},
+        "valuable": {"changes": 14.5},
     }
     rows = [
         BEFORE._replace(resource_id=f"{kind} {number}", **facts)
@@ -127,8 +126,7 @@ def test_the_rotation_reads_files_that_were_not_read_for_long_or_whose_changes_a
     selection = LearnedSelection(NOW, RULES, 5, rotation_budget=2)
     for name, days in ages.items():
         selection.add(BEFORE._replace(resource_id=name, hashed_at=NOW - days * DAY))
-    hidden = History(hides_changes=True)
-    selection.add(BEFORE._replace(resource_id="hidden", history=hidden))
+    selection.add(BEFORE._replace(resource_id="hidden", hides_changes=True))
     assert selection.rotation() == {"older", "oldest", "hidden"}
     assert selection.reasons == {
         SelectionReason.CHECK_EXPECTED: 5,
