@@ -12,7 +12,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,7 +26,6 @@ from ..ckan_adapter.packages import lock_packages, write_extras, write_extras_in
 from ..dates import utc_to_second
 from . import made_anew, snapshot
 from .changes import (
-    EDITS,
     Occasion,
     changes_of_data,
     completed,
@@ -158,7 +157,6 @@ def assess_packages(
     if any(tables.values()):
         rows = {name: json.dumps(tables[name], default=datetime.isoformat) for name in _JSON}
         model.Session.execute(_WRITE, {**rows, "gone": tables["gone"]})
-        _forget_reverted(tables["transitions"], now)
     return assessed
 
 
@@ -171,21 +169,6 @@ def _take(ids: Sequence[str], types: Iterable[str], *, are_new: bool) -> list[Da
         made_anew.follow(changed)
         return snapshot.take(ids, types)
     return taken
-
-
-def _forget_reverted(written: Iterable[Mapping[str, Any]], now: datetime) -> None:
-    """Delete what editors have done to a status and its frequency if they are as they were an hour ago.
-
-    Somebody who undoes a mistake tells no news: neither pages nor mails have it.
-    """
-    ids = [row["package_id"] for row in written if row["from_status"] and row["cause"] in EDITS]
-    if ids:
-        values = {
-            "ids": ids,
-            "since": utc_to_second(now - UNDOABLE),
-            "edits": [cause.value for cause in EDITS],
-        }
-        model.Session.execute(_FORGET_REVERTED, values)
 
 
 Tables = dict[str, list[Any]]
@@ -299,22 +282,3 @@ INSERT INTO freshness_transition ({_TRANSITION})
 SELECT {_TRANSITION}
 FROM jsonb_populate_recordset(NULL::freshness_transition, CAST(:transitions AS jsonb))""")
 """One statement for all tables. Its parts never touch the same row."""
-
-UNDOABLE = timedelta(hours=1)
-"""How long an edit that is taken back leaves no trace in the history of a status."""
-
-_FORGET_REVERTED = sa.text("""
-DELETE FROM freshness_transition t USING (
-    SELECT package_id, min(id) AS id FROM (
-        SELECT package_id, id, from_status,
-            last_value(to_status) OVER later AS status,
-            bool_and(cause = ANY(:edits)) OVER later AS is_edited,
-            array_agg(frequency_before) FILTER (WHERE cause = 'frequency') OVER later AS before,
-            array_agg(frequency_after) FILTER (WHERE cause = 'frequency') OVER later AS after
-        FROM freshness_transition WHERE package_id = ANY(:ids) AND changed_at >= :since
-        WINDOW later AS (PARTITION BY package_id ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
-    ) o
-    WHERE from_status = status AND is_edited
-        AND before[1] IS NOT DISTINCT FROM after[array_upper(after, 1)]
-    GROUP BY package_id
-) first WHERE t.package_id = first.package_id AND t.id >= first.id""")

@@ -34,15 +34,6 @@ class TransitionCause(str, Enum):
     RECOMPUTE = "recompute"
 
 
-EDITS = (
-    TransitionCause.EDIT,
-    TransitionCause.FREQUENCY,
-    TransitionCause.CONFIRMATION,
-    TransitionCause.WITHDRAWAL,
-)
-"""What people do."""
-
-
 class ResourceAction(str, Enum):
     """The effect of an action on a resource."""
 
