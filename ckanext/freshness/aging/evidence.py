@@ -61,11 +61,6 @@ class DatedEvidence:
     """The original date if it lay in the future and was cut to ``when``; None otherwise."""
 
     @property
-    def cut(self) -> bool:
-        """Decide whether the date lay in the future when it was first seen."""
-        return self.claimed is not None
-
-    @property
     def claim(self) -> datetime:
         """The date as the evidence states it."""
         return self.when if self.claimed is None else self.claimed
@@ -90,7 +85,7 @@ def keep(previous: DatedEvidence | None, seen: DatedEvidence) -> DatedEvidence:
         return seen
     if previous.claim == seen.claim:
         return previous
-    if previous.cut:
+    if previous.claimed is not None:
         return seen
     return max(previous, seen, key=lambda piece: piece.when)
 

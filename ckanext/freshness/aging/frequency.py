@@ -79,16 +79,6 @@ _SHOWN_TEXT = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Frequency:
-    """A frequency that was understood."""
-
-    days: int
-    """1 to ``MAX_DAYS``, or ``LIVE`` (0), ``NEVER`` (-1), ``AS_NEEDED`` (-2)."""
-    source: str
-    """The text as written, without surrounding blanks."""
-
-
-@dataclass(frozen=True, slots=True)
 class UnknownFrequency:
     """A value that gives no frequency."""
 
@@ -104,10 +94,11 @@ class UnknownFrequency:
 
 def parse(
     value: object, vocabularies: Sequence[Vocabulary] = VOCABULARIES
-) -> Frequency | UnknownFrequency:
+) -> int | UnknownFrequency:
     """Read an update frequency in any of the vocabularies.
 
-    No value raises an error with the vocabularies of this package.
+    Return days: 1 to ``MAX_DAYS``, or ``LIVE`` (0), ``NEVER`` (-1), ``AS_NEEDED`` (-2). No value raises an
+    error with the vocabularies of this package.
 
     :param value: usually the text of an extra; numbers are days
     :param vocabularies: in order of precedence; an extension adds its own before or after ``VOCABULARIES``
@@ -127,14 +118,14 @@ def parse(
             return UnknownFrequency(_shortened(text), reading)
         if not AS_NEEDED <= reading <= MAX_DAYS:
             return UnknownFrequency(_shortened(text), Reason.OUT_OF_RANGE)
-        return Frequency(reading, text)
+        return reading
     return UnknownFrequency(_shortened(text), Reason.NOT_UNDERSTOOD)
 
 
 def label(days: int, translate: Callable[[str], str] = str) -> str:
     """Return HDX's words for a frequency.
 
-    :param days: as in ``Frequency.days``
+    :param days: as :func:`parse` returns them
     :param translate: translates a message id, such as CKAN's ``_``
     :raises ValueError: the number of days is no frequency
     """

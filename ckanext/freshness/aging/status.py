@@ -216,10 +216,6 @@ class Assessment:
     status: Status
     boundaries: Boundaries | None
     """None if the status does not depend on time: always fresh, or unavailable."""
-    last_modified: datetime | None
-    """The last modification that counts."""
-    cut: bool
-    """Whether the given date lay in the future, so that the date when it was first seen counts."""
 
 
 def assess(
@@ -229,7 +225,6 @@ def assess(
     thresholds: Thresholds,
     *,
     has_resources: bool = True,
-    first_seen: datetime | None = None,
 ) -> Assessment:
     """Compute the status of a dataset by HDX's aging methodology.
 
@@ -238,30 +233,24 @@ def assess(
     without a frequency or a last modification is unavailable. Otherwise the age decides, to the
     microsecond.
 
-    A last modification in the future counts as of the time when it was first seen. For evidence, pass
-    ``dated.claim`` with ``first_seen=dated.when``.
-
-    :param last_modified: the newest modification, as claimed
-    :param frequency_days: ``Frequency.days``; None if no frequency is understood
-    :param first_seen: when ``last_modified`` was first seen; None for ``now``
+    :param last_modified: the newest modification; one in the future counts as of ``now``
+    :param frequency_days: as :func:`.frequency.parse` returns them; None if no frequency is understood
     :raises ValueError: the number of days is no frequency
     """
-    seen = now if first_seen is None else min(first_seen, now)
-    modified = None if last_modified is None else min(last_modified, seen)
-    cut = modified != last_modified
     if not has_resources or frequency_days is None:
-        return Assessment(Status.UNAVAILABLE, None, modified, cut)
+        return Assessment(Status.UNAVAILABLE, None)
     if frequency_days in ALWAYS_FRESH:
-        return Assessment(Status.FRESH, None, modified, cut)
+        return Assessment(Status.FRESH, None)
     limits = thresholds.limits(frequency_days)
-    if modified is None:
-        return Assessment(Status.UNAVAILABLE, None, None, cut)
+    if last_modified is None:
+        return Assessment(Status.UNAVAILABLE, None)
+    modified = min(last_modified, now)
     boundaries = Boundaries(
         due=shifted(modified, limits.due),
         overdue=shifted(modified, limits.overdue),
         delinquent=shifted(modified, limits.delinquent),
     )
-    return Assessment(status_at(boundaries, now), boundaries, modified, cut)
+    return Assessment(status_at(boundaries, now), boundaries)
 
 
 def status_at(boundaries: Boundaries, now: datetime) -> Status:

@@ -77,7 +77,6 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "known": result.known,
         "checked": attempt.reason not in _NOT_ASKED,
         "failed": result.outcome is Outcome.ERROR,
-        "changes": data_changes.evidence_of(result) is not None or None,
         "at": utc(attempt.at).isoformat(),
         "changed_at": utc_text(result.changed_at),
         "shape": result.shape,
@@ -123,7 +122,7 @@ def _change_seen(result: CheckResult) -> bool | None:
 
 
 _COLUMNS = """
-    resource_id text, url text, known jsonb, checked boolean, failed boolean, changes boolean,
+    resource_id text, url text, known jsonb, checked boolean, failed boolean,
     found boolean, hashed boolean, tells boolean, undetermined text, is_new_content boolean, at timestamp,
     changed_at timestamp, shape jsonb, attempt jsonb, change_seen boolean, hides_changes boolean,
     moved_to text"""
@@ -169,6 +168,6 @@ RETURNING c.resource_id, r.url_type, r.last_modified, r.size, r.mimetype, r.hash
     c.wrote, c.undetermined IS DISTINCT FROM before.undetermined AS undetermined_changed,
     c.failures, c.failing_since, c.failed_at, before.failures AS failures_before,
     before.failing_since AS failing_since_before, before.failed_at AS failed_at_before,
-    CASE WHEN f.changes THEN jsonb_build_object(
+    CASE WHEN f.change_seen THEN jsonb_build_object(
         'attempts', before.attempts, 'succeeded_at', before.succeeded_at, 'shape', before.shape
     ) END AS was"""

@@ -141,8 +141,7 @@ class SelectionRules:
     :ivar longest_back_off: upper limit of the intervals of broken URLs, which double with each failure
     :ivar rotation: age from which a hash is renewed. In days, its inverse is the share of all resources that
         the rotation of one run reads. Zero turns the rotation off.
-    :ivar everything: check fresh resources, too
-    :ivar at_once: ignore all intervals
+    :ivar everything: check fresh resources, too, and ignore all intervals
     """
 
     adhoc_hosts: Collection[str] = frozenset()
@@ -152,7 +151,6 @@ class SelectionRules:
     longest_back_off: timedelta = 7 * _DAY
     rotation: timedelta = 30 * _DAY
     everything: bool = False
-    at_once: bool = False
 
 
 class Candidate(NamedTuple):
@@ -419,7 +417,9 @@ def _reason(candidate: Candidate, now: datetime, rules: SelectionRules) -> Selec
 
 
 def _ignores_interval(candidate: Candidate, reason: SelectionReason, rules: SelectionRules) -> bool:
-    return rules.at_once or (reason is SelectionReason.CHECK_UNCONFIRMED and was_found(candidate))
+    return rules.everything or (
+        reason is SelectionReason.CHECK_UNCONFIRMED and was_found(candidate)
+    )
 
 
 def _interval(candidate: Candidate, rules: SelectionRules) -> timedelta:

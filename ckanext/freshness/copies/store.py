@@ -155,7 +155,7 @@ class StoredCopy(NamedTuple):
 class _Directory:
     """The local file system, with the methods of fsspec's that :class:`Location` calls.
 
-    fsspec's own takes four times as long to write a small file.
+    If the system refuses to move a file, fsspec's own writes over the earlier copy, which may end halfway.
     """
 
     makedirs = staticmethod(os.makedirs)

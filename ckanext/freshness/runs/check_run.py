@@ -271,7 +271,7 @@ def _policy(scope: CheckScope, checks: settings.Checks) -> str:
 
 def _selection(scope: CheckScope, now: datetime, checks: settings.Checks) -> AnySelection:
     asked = scope.everything or scope.package_ids is not None
-    rules = replace(checks.rules, everything=asked, at_once=asked)
+    rules = replace(checks.rules, everything=asked)
     if not scope.is_whole:
         return Selection(utc(now), rules, 0)
     rotation = rotation_budget(check_rows.total(), rules)

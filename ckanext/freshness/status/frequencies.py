@@ -21,7 +21,6 @@ from ..aging.frequency import (
     CHOICES,
     EXPLANATIONS,
     VOCABULARIES,
-    Frequency,
     UnknownFrequency,
     label,
     parse,
@@ -54,7 +53,7 @@ class FrequencySource(Enum):
 class StatedFrequency:
     """The update frequency of a dataset, and who states it."""
 
-    reading: Frequency | UnknownFrequency
+    reading: int | UnknownFrequency
     stated_by: FrequencySource | None
     """None if neither the dataset nor a default states one."""
     key: str | None = None
@@ -64,7 +63,7 @@ class StatedFrequency:
 
     @property
     def days(self) -> int | None:
-        return self.reading.days if isinstance(self.reading, Frequency) else None
+        return self.reading if isinstance(self.reading, int) else None
 
 
 def vocabularies() -> tuple[Vocabulary, ...]:
@@ -96,13 +95,13 @@ def read(
         if isinstance(reading, UnknownFrequency) and reading.reason is Reason.NOT_GIVEN:
             continue
         key, raw = candidate, extras[candidate]
-        if isinstance(reading, Frequency) or reading.reason not in _NO_STATEMENT:
+        if isinstance(reading, int) or reading.reason not in _NO_STATEMENT:
             return StatedFrequency(reading, FrequencySource.DATASET, key, raw)
         own = reading
         break
     for source, value in defaults.items():
         reading = parse(value, known)
-        if isinstance(reading, Frequency) or reading.reason not in _NO_STATEMENT:
+        if isinstance(reading, int) or reading.reason not in _NO_STATEMENT:
             return StatedFrequency(reading, source, key, raw)
     if own is not None:
         return StatedFrequency(own, FrequencySource.DATASET, key, raw)
@@ -114,10 +113,10 @@ def is_declared(extras: Mapping[str, str], keys: Sequence[str]) -> bool:
 
     Words such as "irregular" declare none. HDX's number for "as needed", which our forms write, does.
     """
-    reading = read(extras, keys, {}, vocabularies()).reading
-    if isinstance(reading, UnknownFrequency):
-        return reading.reason not in _NO_STATEMENT
-    return reading.days != AS_NEEDED or HdxDays().read(reading.source) is not None
+    stated = read(extras, keys, {}, vocabularies())
+    if isinstance(stated.reading, UnknownFrequency):
+        return stated.reading.reason not in _NO_STATEMENT
+    return stated.days != AS_NEEDED or HdxDays().read((stated.raw or "").strip()) is not None
 
 
 def with_rhythm(stated: StatedFrequency, days: int | None) -> StatedFrequency:
@@ -127,9 +126,7 @@ def with_rhythm(stated: StatedFrequency, days: int | None) -> StatedFrequency:
     """
     if days is None or stated.stated_by not in (None, FrequencySource.DATASET):
         return stated
-    return StatedFrequency(
-        Frequency(days, stated.raw or ""), FrequencySource.RHYTHM, stated.key, stated.raw
-    )
+    return StatedFrequency(days, FrequencySource.RHYTHM, stated.key, stated.raw)
 
 
 def as_judged(extras: object) -> set[str]:
@@ -147,7 +144,7 @@ def as_judged(extras: object) -> set[str]:
     return {
         key
         for key, reading in readings.items()
-        if isinstance(reading, Frequency) and str(reading.days) == days
+        if isinstance(reading, int) and str(reading) == days
     }
 
 
@@ -186,8 +183,8 @@ def form_select(data: dict[str, Any], keys: Sequence[str]) -> FrequencySelect:
     chosen = str(data.get(FIELD, value)).strip()
     offered = {days: str(days) for days in CHOICES}
     reading = parse(chosen, vocabularies())
-    if isinstance(reading, Frequency):
-        offered[reading.days] = chosen
+    if isinstance(reading, int):
+        offered[reading] = chosen
     options = [("", tk._("Not known"))]
     options += [(value, label(days, tk._)) for days, value in offered.items()]
     if chosen not in dict(options):

@@ -177,12 +177,11 @@ def assess_with(
     late.
     """
     found = assess(
-        None if piece is None else piece.claim,
+        None if piece is None else piece.when,
         days,
         now,
         rules.aging.thresholds,
         has_resources=bool(dataset.resources),
-        first_seen=None if piece is None else piece.when,
     )
     if found.status is not Status.FRESH and is_live(dataset):
         return replace(found, status=Status.UNAVAILABLE, boundaries=None)

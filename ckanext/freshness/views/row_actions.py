@@ -9,7 +9,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from .. import settings
-from ..aging.frequency import Frequency, parse
+from ..aging.frequency import UnknownFrequency, parse
 from ..ckan_adapter.core import model
 from ..runs import requested
 from ..status import frequencies
@@ -99,7 +99,7 @@ ANY = "*"
 
 def _set_frequency(subject: Subject, given: Mapping[str, str]) -> None:
     wanted, declared = given["wanted"], given["declared"]
-    if not isinstance(parse(wanted, frequencies.vocabularies()), Frequency):
+    if isinstance(parse(wanted, frequencies.vocabularies()), UnknownFrequency):
         raise tk.ValidationError({"frequency": [tk._("Choose an update frequency from the list.")]})
     expected = None if declared == ANY else declared
     frequencies.change_frequency(dict(user_context()), subject.package, wanted, expected=expected)

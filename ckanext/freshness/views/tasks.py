@@ -16,7 +16,7 @@ import ckan.plugins.toolkit as tk
 from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 
-from ..aging.frequency import Frequency, parse
+from ..aging.frequency import parse
 from ..ckan_adapter.core import model
 from ..dates import utc_now
 from ..reporting import harvests, labels, links, report_tables
@@ -190,7 +190,7 @@ def _with_each(
 
 def _said(action: RowAction, about: Subject, wanted: str) -> str:
     reading = parse(wanted, frequencies.vocabularies())
-    label = labels.frequency_label(reading.days) if isinstance(reading, Frequency) else wanted
+    label = labels.frequency_label(reading) if isinstance(reading, int) else wanted
     said = str(tk._(action.one)).format(title=about.title, frequency=label)
     return f"{said} {action.then()}".strip()
 

@@ -46,7 +46,7 @@ def test_observe(claim: datetime, expected: DatedEvidence) -> None:
     found = observe(claim, Evidence.UPLOAD, NOW, "r1")
     assert found == expected
     assert found.claim == claim
-    assert found.cut is (claim > NOW)
+    assert (found.claimed is not None) is (claim > NOW)
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_the_datasets_status_decides(facts: dict[str, Any], expected: SelectionR
 def test_some_are_left_out_whatever_their_status(
     facts: dict[str, Any], expected: SelectionReason, everything: bool, unconfirmed: bool
 ) -> None:
-    rules = replace(RULES, everything=everything, at_once=everything)
+    rules = replace(RULES, everything=everything)
     candidate = NEW._replace(unconfirmed=unconfirmed, **facts)
     assert choose(candidate, NOW, rules) is expected
     assert not rotates(candidate, NOW, rules)
@@ -139,7 +139,7 @@ def test_low_frequencies_are_visited_less_often(
     assert reason(**facts).is_checked is checks
     if not checks:
         assert reason(**facts) is SelectionReason.RECENT
-        assert reason(replace(RULES, at_once=True), **facts).is_checked
+        assert reason(replace(RULES, everything=True), **facts).is_checked
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,6 @@ ALL_RULES = st.builds(
     adhoc_hosts=st.just(RULES.adhoc_hosts),
     rotation=st.sampled_from([timedelta(0), 30 * DAY]),
     everything=st.booleans(),
-    at_once=st.booleans(),
 )
 
 
