@@ -23,19 +23,11 @@ from ..sandbox import Unopened
 from ..sandbox.processes import ProcessLimits, Sandbox
 from ..web.errors import FailureReason, Fault
 from ..web.exchange import Enough
-from .content import (
-    RAW,
-    SMALL,
-    Container,
-    ContentLimits,
-    Detector,
-    Tables,
-    Undated,
-    tables_of,
-)
+from .content import RAW, Container, ContentLimits, Detector, Undated
 from .decisions import UNOPENED, Digest
 from .formats import FIRST_BYTES, FileKind, TableShape, kind
 from .observations import DateColumn
+from .shapes import SMALL, Tables, tables_of
 
 DETECTORS: tuple[type[Detector], ...] = (Container, Undated)
 """The first one that takes a file hashes it; if none does, it is hashed by its bytes."""
@@ -96,11 +88,11 @@ class ContentSandbox(Sandbox):
     async def tables(self, how: str, file: _Kept[bytes], today: date) -> Tables:
         """Return what is read of a file's tables; nothing if it is uncertain.
 
-        :param how: see :func:`.content.tables_of`
+        :param how: see :func:`.shapes.tables_of`
         """
         request = f"{how} {today.isoformat()}".encode()
         try:
-            answer = await self.run(f"{__package__}.content:open_tables", request, file)
+            answer = await self.run(f"{__package__}.shapes:open_tables", request, file)
         except Unopened:
             return Tables([], [])
         shape, dates = json.loads(answer)

@@ -19,7 +19,6 @@ from ..web.exchange import Answer, Body, RequestAttempts, Sink
 from ..web.urls import Target
 from . import decisions
 from .answers import AnswerHeaders, may_be_of_store, read_headers
-from .content import Tables
 from .decisions import (
     OUTCOMES,
     CheckResult,
@@ -47,6 +46,7 @@ from .outcomes import (
     without_second,
 )
 from .own_network import OwnNetwork
+from .shapes import Tables
 
 if TYPE_CHECKING:
     from ..web.client import Client

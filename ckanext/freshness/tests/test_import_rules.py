@@ -85,8 +85,8 @@ HARVESTING = {
 """What the parts of ``harvesting/`` may not import. The rest, the core, knows neither RDF nor FDPs."""
 
 PURE = (
-    *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
-    "checking/learned.py",
+    *("aging/", "checking/decisions.py", "checking/content.py", "checking/shapes.py"),
+    *("checking/selection.py", "checking/learned.py"),
     *("harvesting/record.py", "harvesting/strategy.py", "harvesting/brake.py"),
     "resource_identity.py",
 )

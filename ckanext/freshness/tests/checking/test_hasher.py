@@ -18,12 +18,12 @@ import pytest
 from ckanext.freshness.checking import hasher
 from ckanext.freshness.checking.content import (
     MIB,
-    SMALL,
     ContentLimits,
     Detector,
 )
 from ckanext.freshness.checking.formats import FIRST_BYTES
 from ckanext.freshness.checking.hasher import DETECTORS, ContentSandbox, HashedBody, Hasher
+from ckanext.freshness.checking.shapes import SMALL
 from ckanext.freshness.room import Room
 from ckanext.freshness.sandbox.processes import ProcessLimits
 from ckanext.freshness.tests.checking.hostile import Hostile

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.content import tables_of
 from ckanext.freshness.checking.observations import DateColumn, Silence, merged, newest
+from ckanext.freshness.checking.shapes import tables_of
 from ckanext.freshness.tests.checking.workbooks import workbook
 
 TODAY = date(2026, 11, 29)

@@ -11,8 +11,8 @@ import sys
 import threading
 from collections import Counter
 
-from ckanext.freshness.checking.content import SMALL
 from ckanext.freshness.checking.decisions import ResourceToCheck
+from ckanext.freshness.checking.shapes import SMALL
 from ckanext.freshness.room import FILES, MIB
 from ckanext.freshness.settings import CONCURRENCY
 from ckanext.freshness.tests.checking.test_hdx_check import run_check

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.content import tables_of
 from ckanext.freshness.checking.data_changes import difference
 from ckanext.freshness.checking.formats import Shape, TableShape
 from ckanext.freshness.checking.hasher import ContentSandbox
+from ckanext.freshness.checking.shapes import tables_of
 from ckanext.freshness.tests.checking.workbooks import workbook
 
 TODAY = date(2026, 11, 29)
