@@ -50,8 +50,8 @@ class KnownOrganization:
     """A harvest made it. If not, this site had it before the source, and it stays as it is."""
     digest: str = ""
     """A hash of what the source last said of it; "" if that could not be written."""
-    extras: tuple[str, ...] = ()
-    """The keys of the extras that the source last stated."""
+    stated: tuple[str, ...] = ()
+    """The fields that the source last stated. All others are the editors'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +203,8 @@ def _ensure(
     else:
         made = found
         warnings = _update(source_id, url, record, found)
-    extras = tuple(_extras(record))
-    return KnownOrganization(made.id, True, record.digest(), extras), warnings
+    stated = tuple(record.fields)
+    return KnownOrganization(made.id, True, record.digest(), stated), warnings
 
 
 def _create(source_id: str, url: str, record: Record, organization_id: str) -> list[str]:
@@ -225,10 +225,11 @@ def _update(source_id: str, url: str, record: Record, known: KnownOrganization) 
     )
     extras = _extras(record)
     stored = {extra["key"]: extra["value"] for extra in shown.get("extras", [])}
-    gone = set(known.extras) - extras.keys()
-    kept = {key: value for key, value in stored.items() if key not in gone}
+    kept = {key: value for key, value in stored.items() if key not in known.stated}
     wanted: dict[str, Any] = {
-        key: value for key, value in _columns(record).items() if (shown.get(key) or "") != value
+        key: value
+        for key, value in _columns(record).items()
+        if (value or key in known.stated) and (shown.get(key) or "") != value
     }
     if (merged := {**kept, **extras}) != stored:
         wanted["extras"] = [{"key": key, "value": value} for key, value in merged.items()]
