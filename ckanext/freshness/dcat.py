@@ -160,7 +160,7 @@ class MendingProfile(RDFProfile):
 
     def _mend_tags(self, node: Node, package: dict[str, Any]) -> None:
         """Split keywords where publishers do. ckanext-dcat splits at commas alone, or nowhere."""
-        munged = munge_tag if tk.asbool(tk.config.get(DCAT_CLEAN_TAGS)) else str
+        munged = munge_tag if tk.asbool(tk.config.get(DCAT_CLEAN_TAGS, False)) else str
         tags = {one["name"] for one in package.get("tags", ())}
         if translated := package.get("tags_translated"):
             translated.update({key: split_keywords(texts) for key, texts in translated.items()})

@@ -179,7 +179,7 @@ def harvesting_user() -> Any:
 
     :raises tk.ObjectNotFound: the configured user does not exist
     """
-    configured = tk.config.get("ckanext.harvest.user_name")
+    configured = tk.config.get("ckanext.harvest.user_name", "")
     user = model.User.get(configured or "harvest")
     if configured and user is None:
         raise tk.ObjectNotFound(

@@ -37,7 +37,7 @@ class CatalogSite:
 def catalog_site(config: SourceConfig, package_type: str) -> CatalogSite:
     """Return the settings for packages of a type that are harvested from a source."""
     # ckanext-harvest's own option for fields that no harvest overwrites.
-    not_overwritten = tk.aslist(tk.config.get("ckan.harvest.not_overwrite_fields") or [])
+    not_overwritten = tk.aslist(tk.config.get("ckan.harvest.not_overwrite_fields", ""))
     return CatalogSite(
         licenses=license_index(tk.get_action("license_list")({"ignore_auth": True}, {})),
         schema=scheming_schema(package_type),

@@ -86,7 +86,7 @@ def profiles_of(config: SourceConfig) -> tuple[str, ...]:
     """
     from ckanext.dcat.processors import DEFAULT_RDF_PROFILES
 
-    names = config.own.get("profiles") or tk.aslist(tk.config.get(SITE_PROFILES))
+    names = config.own.get("profiles") or tk.aslist(tk.config.get(SITE_PROFILES, ""))
     return tuple(names or DEFAULT_RDF_PROFILES)
 
 
