@@ -149,24 +149,23 @@ def earlier_packages(source_id: str, names: Mapping[str, Collection[str]]) -> di
     return free
 
 
-def earlier_contents(object_ids: Sequence[str]) -> dict[str, str]:
-    """Return, by object id, the content of the current object with the same package or else guid.
+def last_contents(package_ids: Collection[str]) -> dict[str, str]:
+    """Return, by package, the content of the object that has written it last.
 
-    It is the object itself if its package was written already: then it is imported again.
+    It is that of any source, active or not, and may be the object that is now imported again.
     """
-    before = _object.alias()
-    is_current = sa.and_(
-        before.c.harvest_source_id == _object.c.harvest_source_id,
-        before.c.current.is_(True),
-    )
-    has_package = before.c.package_id == _object.c.package_id
+    has_written = _object.c.current.is_(True) | _object.c.report_status.in_(("added", "updated"))
     rows = model.Session.execute(
-        sa.select(_object.c.id, before.c.content)
-        .join(before, is_current & ((before.c.guid == _object.c.guid) | has_package))
-        .where(_object.c.id.in_(object_ids), before.c.content.is_not(None))
-        .order_by(has_package.nulls_first())
+        sa.select(_object.c.package_id, _object.c.content)
+        .distinct(_object.c.package_id)
+        .where(_object.c.package_id.in_(package_ids), _object.c.content.is_not(None), has_written)
+        .order_by(
+            _object.c.package_id,
+            _object.c.current.desc(),
+            _object.c.import_finished.desc().nulls_last(),
+        )
     )
-    return {object_id: content for object_id, content in rows}
+    return {package_id: content for package_id, content in rows}
 
 
 def is_current_elsewhere(source_id: str, package_id: str, *, active_only: bool = False) -> bool:

@@ -189,12 +189,15 @@ def write(
     package: dict[str, Any],
     stated: Mapping[str, Any],
     names: Sequence[str] = (),
+    *,
+    instead: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Write a package or an organization; leave out values of its record that CKAN refuses.
 
     :param package: is passed to the action. Refused values are removed from it.
     :param stated: the values that come from the record. No others are removed.
     :param names: names for a new package, the best first. The first one that is free becomes its name.
+    :param instead: values to write in place of refused ones, by key.
     :returns: a warning for each removed value.
     :raises tk.ValidationError: CKAN refuses something else.
     """
@@ -219,5 +222,9 @@ def write(
                 # A required value that was removed is missing now, because it was refused before.
                 known = {key: refused.get(key, errors[key]) for key in errors}
                 raise tk.ValidationError(known) from error
+            left_out = errors.keys() - NOT_STATED - package.keys()
+            package.update(
+                {key: value for key, value in (instead or {}).items() if key in left_out}
+            )
             refused |= {key: errors[key] for key in errors.keys() - NOT_STATED}
             warnings += removed

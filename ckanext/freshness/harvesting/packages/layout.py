@@ -7,6 +7,7 @@ shortened or left out, with a warning. A single bad value never costs a dataset.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -69,6 +70,33 @@ def stated_keys(laid: LaidOutRecord) -> set[str]:
     """Return the fields and extras of a package that its record states."""
     keys = {*laid.package, *(extra["key"] for extra in laid.package["extras"])}
     return keys - laid.filled
+
+
+def package_of_another(text: str | None) -> LaidOutRecord | None:
+    """Return the package that another harvester has kept in its harvest object.
+
+    ckanext-harvest's harvester of CKANs and ckanext-dcat's of RDF keep what their sources stated.
+
+    :returns: None for any other text
+    """
+    try:
+        kept = json.loads(text or "")
+    except ValueError:
+        return None
+    if not isinstance(kept, dict) or not isinstance(kept.get("resources"), list):
+        return None
+    package = _stated(kept, RESERVED_KEYS)
+    for key in ("extras", "tags", "resources"):
+        package[key] = [one for one in kept.get(key) or () if isinstance(one, dict)]
+    theirs = RESERVED_RESOURCE_KEYS - {"id"}
+    package["resources"] = [_stated(one, theirs) for one in package["resources"]]
+    return LaidOutRecord(package, [])
+
+
+def _stated(values: Mapping[str, Any], reserved: Collection[str]) -> dict[str, Any]:
+    return {
+        key: value for key, value in values.items() if key not in reserved and value not in EMPTY
+    }
 
 
 class _Layout:

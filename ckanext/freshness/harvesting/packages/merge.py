@@ -1,9 +1,10 @@
 """A harvested package merged with the package that is already there, and its resources with theirs.
 
 ``package_update`` replaces a dataset. Therefore everything that is to stay must be passed back to it. The
-harvester owns the keys that the source stated at the previous harvest: if the source no longer gives a key, it
-is removed. If no earlier record is known, the harvester owns every key that a record can have. Everything else
-in the package (an editor's maintainer, another extension's extras, groups, privacy) stays.
+harvester owns the keys, tags, resources and languages that the source stated at the previous harvest: if the
+source no longer gives them, they are removed. If no earlier record is known, the harvester owns every key that
+a record can have, all tags, and all resources but uploads. Everything else in the package (an editor's
+maintainer, tags, files and translations, another extension's extras, groups, privacy) stays.
 
 A distribution that comes back gets the id that its resource had. Some time after a resource was removed, CKAN
 deletes its row, and with it the id. Therefore ids are made of the dataset's id and the distribution's identity.
@@ -21,7 +22,7 @@ from typing import Any
 from ...resource_identity import Resource, identify, resource_key
 from ..legal_values import EMPTY
 from ..record import LaidOutRecord
-from .layout import PEOPLE_KEYS, people
+from .layout import PEOPLE_KEYS, people, stated_keys
 
 SHOWN_EXTRAS = frozenset({"harvest_object_id", "harvest_source_id", "harvest_source_title"})
 """Extras that ckanext-harvest adds when a package is shown. Written back, they would exist twice."""
@@ -42,7 +43,7 @@ def merge(
     keep_fields: Collection[str] = (),
     *,
     owned: tuple[Collection[str], Collection[str]],
-    stated: Sequence[Resource] = (),
+    before: LaidOutRecord | None = None,
 ) -> dict[str, Any]:
     """Return the dictionary for ``package_update``. It equals `existing` if there is nothing to update.
 
@@ -53,11 +54,12 @@ def merge(
     :param laid: the record as :func:`.layout.package_dict` lays it out.
     :param keep_fields: fields that the source may not change: keys of the package, extras, ``tags``,
         ``groups``, ``resources`` or ``resources.<key>``. A field that an editor emptied stays empty.
-    :param owned: keys that are removed if the source no longer gives them: those of the package, and those of
-        resources that are not in `stated`.
-    :param stated: the resources as the source gave them before. Each owns the keys that it had then.
+    :param owned: keys of the package and keys of its resources that are removed if the source does not give
+        them and `before` is not known.
+    :param before: the record as it was laid out at the previous harvest.
     """
-    new, (owned_keys, owned_of_resources) = laid.package, owned
+    new, owned_keys = laid.package, owned[0] if before is None else stated_keys(before)
+    stated = existing if before is None else before.package
     keep = set(keep_fields)
     keep |= {f"{key}_translated" for key in keep_fields}
     result = dict(existing)
@@ -65,32 +67,34 @@ def merge(
     result.pop("metadata_modified", None)
 
     # A field that the harvester fills in never replaces an editor's value, only its own earlier one.
-    before = people({extra["key"]: extra["value"] for extra in existing.get("extras", [])})
+    filled = people({extra["key"]: extra["value"] for extra in existing.get("extras", [])})
     for key in PEOPLE_KEYS - (new.keys() - laid.filled) - set(owned_keys) - keep:
         old = existing.get(key)
-        if key in new and old in (*EMPTY, before.get(key)):
+        if key in new and old in (*EMPTY, filled.get(key)):
             result[key] = new[key]
-        elif old not in EMPTY and old == before.get(key):
+        elif old not in EMPTY and old == filled.get(key):
             result[key] = ""
 
     for key in (new.keys() | set(owned_keys)) - _IDENTITY - _MERGED_SEPARATELY - keep - laid.filled:
         if key in new:
-            result[key] = _kept_if_same(existing.get(key), new[key])
+            result[key] = _value(existing.get(key), new[key], stated.get(key))
         elif existing.get(key) not in EMPTY:
             result.pop(key, None)
 
     result["extras"] = _extras(existing, new, keep, owned_keys)
     result["groups"] = _groups(existing, new, keep)
     if "tags" not in keep:
-        result["tags"] = _tags(existing.get("tags", []), new.get("tags", []))
+        result["tags"] = _tags(
+            existing.get("tags", []), new.get("tags", []), stated.get("tags", [])
+        )
     if "resources" not in keep:
         kept = {key.partition(".")[2] for key in keep if key.startswith("resources.")}
         result["resources"] = _resources(
             existing.get("resources", []),
             new.get("resources", []),
             kept,
-            owned_of_resources,
-            stated,
+            before.package["resources"] if before else None,
+            owned[1],
         )
     return copy.deepcopy(dict(existing) if same_package(existing, result) else result)
 
@@ -108,12 +112,37 @@ def _comparable(package: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _kept_if_same(old: Any, new: Any) -> Any:
-    """Return the stored value if the new one differs only in its type ("18" and 18)."""
+def _value(old: Any, new: Any, before: Any) -> Any:
+    """Return a value of the source, with an editor's own languages if it is by language.
+
+    The stored value stays if the new one differs only in its type ("18" and 18).
+
+    :param old: the stored value.
+    :param before: the value as the source gave it before.
+    """
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return _by_language(old, new, before if isinstance(before, Mapping) else {})
     simple = (str, int, float)
     if isinstance(old, simple) and isinstance(new, simple) and str(old) == str(new):
         return old
     return new
+
+
+def _by_language(
+    old: Mapping[str, Any], new: Mapping[str, Any], before: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return texts by language: the source's, and those in languages in which it has none.
+
+    A required field has a text in each language of the site's forms: one that repeats another language's stands
+    for a missing translation (:mod:`.schema_fields`).
+    """
+    merged = {language: text for language, text in old.items() if language not in before}
+    texts = list(new.values())
+    for position, (language, text) in enumerate(new.items()):
+        repeats = text in texts[:position]
+        stays = repeats and old.get(language) not in (*EMPTY, before.get(language))
+        merged[language] = old[language] if stays else text
+    return merged
 
 
 def _extras(
@@ -149,10 +178,13 @@ def _groups(
     ]
 
 
-def _tags(existing: list[dict[str, Any]], laid: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the source's tags and the site's vocabulary tags, by name, as CKAN shows them."""
+def _tags(
+    existing: list[dict[str, Any]], laid: list[dict[str, Any]], stated: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the tags of the source, of the site's vocabularies and of editors, by name, as CKAN shows them."""
     free = {tag["name"]: tag for tag in existing if not tag.get("vocabulary_id")}
-    tags = [tag for tag in existing if tag.get("vocabulary_id")]
+    theirs = {tag.get("name") for tag in (*stated, *laid)}
+    tags = [tag for tag in existing if tag.get("vocabulary_id") or tag["name"] not in theirs]
     tags += [free.get(tag["name"], tag) for tag in laid]
     return sorted(tags, key=lambda tag: tag["name"])
 
@@ -161,26 +193,46 @@ def _resources(
     existing: list[dict[str, Any]],
     laid: list[dict[str, Any]],
     kept: Collection[str],
+    stated: Sequence[Resource] | None,
     owned: Collection[str],
-    stated: Sequence[Resource],
 ) -> list[dict[str, Any]]:
-    """Return the source's resources in its order, each merged with the resource that it was before."""
-    before = zip(existing, identify(existing, stated), strict=True)
-    owned_of = {old.get("id"): owned if was is None else [*was] for old, was in before}
-    return [
-        dict(new) if old is None else _resource(old, new, kept, owned_of[old.get("id")])
-        for old, new in zip(identify(laid, existing), laid, strict=True)
+    """Return the source's resources in its order, each merged with what it was before, and those of editors.
+
+    :param stated: the resources as the source gave them before; None if nothing tells.
+    :param owned: the keys that each of them owns if nothing tells.
+    """
+    before: list[Resource | None]
+    if stated is None:
+        # A harvested resource is never an upload.
+        before = [
+            None if one.get("url_type") else {key: one.get(key) for key in owned}
+            for one in existing
+        ]
+    else:
+        before = identify(existing, stated)
+    was = {old.get("id"): one for old, one in zip(existing, before, strict=True)}
+    found = identify(laid, existing)
+    merged = [
+        dict(new) if old is None else _resource(old, new, kept, was[old.get("id")] or {})
+        for old, new in zip(found, laid, strict=True)
     ]
+    listed = {old.get("id") for old in found if old is not None}
+    of_editors = [one for one in existing if was[one.get("id")] is None]
+    return merged + [dict(one) for one in of_editors if one.get("id") not in listed]
 
 
 def _resource(
-    old: Mapping[str, Any], new: dict[str, Any], kept: Collection[str], owned: Collection[str]
+    old: Mapping[str, Any], new: dict[str, Any], kept: Collection[str], was: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Return a resource of the source.
+
+    :param was: the resource as the source gave it before. It owns these keys.
+    """
     result = dict(old)
     same_bytes = "url" in kept or old.get("url") == new.get("url")
-    for key in {*new, *owned, *MEASURED_KEYS} - {"id", *kept}:
+    for key in {*new, *was, *MEASURED_KEYS} - {"id", *kept}:
         if key in new:
-            result[key] = _kept_if_same(old.get(key), new[key])
+            result[key] = _value(old.get(key), new[key], was.get(key))
         elif old.get(key) not in EMPTY and not (same_bytes and key in MEASURED_KEYS):
             if key in _COLUMNS:
                 result[key] = ""

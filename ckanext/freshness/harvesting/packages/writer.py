@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,9 +22,9 @@ from ..object_writer import set_extras
 from ..record import RESOURCE_KEYS, LaidOutRecord, Record
 from ..sources import source_of, source_type_named
 from . import ckan_actions
-from .catalog_site import PACKAGE_TYPES, catalog_site
+from .catalog_site import PACKAGE_TYPES, CatalogSite, catalog_site
 from .ckan_actions import ImportFailed
-from .layout import package_dict, stated_keys
+from .layout import package_dict, package_of_another
 from .merge import ids_to_keep, merge, same_package, with_resource_ids
 from .organizations import Membership
 
@@ -70,9 +70,6 @@ class PackageWriter:
         self._records = {
             item.id: Record.from_json(item.content) for item in pending if not item.is_deletion
         }
-        contents = object_states.earlier_contents([item.id for item in pending])
-        self._before = {object_id: Record.from_json(text) for object_id, text in contents.items()}
-        """The records as they were at the previous harvest, by object id."""
         self._earlier = object_states.earlier_packages(
             source.id,
             {
@@ -81,6 +78,9 @@ class PackageWriter:
                 if item.package_id is None
             },
         )
+        candidates = {one for item in pending for one in self._candidates(item) if one}
+        self._contents = object_states.last_contents(candidates)
+        """The contents of the objects that have written the packages last, by package."""
 
     def write(self, pending: PendingObject) -> list[str]:
         """Write the package of an object. The object becomes current in the same transaction.
@@ -118,14 +118,23 @@ class PackageWriter:
         gets its former dataset, with the same id and name. A package that another source has taken over
         since this source was gathered does not count.
         """
-        known = (pending.package_id, pending.extras.get("adopted"), self._earlier.get(pending.url))
-        for package_id in known:
+        for package_id in self._candidates(pending):
             package = model.Package.get(package_id) if package_id else None
             if package is not None and not object_states.is_current_elsewhere(
                 self._source_id, package.id, active_only=True
             ):
                 return package
         return None
+
+    def _candidates(self, pending: PendingObject) -> tuple[str | None, ...]:
+        """Return the packages that a record may have, the best first."""
+        return pending.package_id, pending.extras.get("adopted"), self._earlier.get(pending.url)
+
+    def _before(self, package_id: str, site: CatalogSite) -> LaidOutRecord | None:
+        """Return a package as its source stated it at the previous harvest; None if nothing tells."""
+        text = self._contents.get(package_id)
+        record = Record.from_json(text)
+        return package_of_another(text) if record is None else package_dict(record, site)
 
     def _create(self, pending: PendingObject, package: dict[str, Any], record: Record) -> list[str]:
         """Create a package, and return a warning for each value that CKAN refuses."""
@@ -156,14 +165,9 @@ class PackageWriter:
         )
         site = self._sites[pending.package_type]
         ckan_actions.drop_taken_ids(laid.package, package.id)
-        owned: tuple[Collection[str], Collection[str]] = self._owned
-        stated: list[dict[str, Any]] = []
-        if before := self._before.get(pending.id):
-            # What the source has never stated is the editor's.
-            earlier = package_dict(before, site)
-            owned, stated = (stated_keys(earlier), ()), earlier.package["resources"]
-        merged = merge(existing, laid, site.keep_fields, owned=owned, stated=stated)
-        if self._membership.is_of_source(record):
+        before = self._before(package.id, site)
+        merged = merge(existing, laid, site.keep_fields, before=before, owned=self._owned)
+        if self._membership.is_of_source(record) and "owner_org" in laid.package:
             merged["owner_org"] = laid.package["owner_org"]
         if record.name is not None and "name" not in site.keep_fields:
             merged["name"] = ckan_actions.followed_name(
@@ -186,7 +190,14 @@ class PackageWriter:
             model.Session.commit()
             index_package(package.id)
             return []
-        return ckan_actions.write("package_update", begin, merged, laid.package)
+        # What the source still states and CKAN refuses is not what the package has: an editor wrote that.
+        as_before = before.package.items() if before else ()
+        instead = {
+            key: existing[key]
+            for key, value in as_before
+            if key in existing and laid.package.get(key) == value
+        }
+        return ckan_actions.write("package_update", begin, merged, laid.package, instead=instead)
 
     def _identify_resources(
         self, existing: Mapping[str, Any], merged: dict[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -318,6 +318,15 @@ class Published:
     harvest: Harvest
     server: LoopbackServer
     place: str
+
+    def change(self, title: str) -> None:
+        """Give the first dataset another title."""
+        if isinstance(self.server, FdpServer):
+            self.server.change(self.server.datasets[0], title=title)
+        elif isinstance(self.server, CatalogueServer):
+            self.server.entries[0] = replace(self.server.entries[0], title=title)
+        elif isinstance(self.server, PortalServer):
+            self.server.change(next(iter(self.server.datasets)), title=title)
 
 
 TITLES = ["Dataset 0", "Dataset 1", "Dataset 2"]

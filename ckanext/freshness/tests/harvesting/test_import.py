@@ -11,6 +11,7 @@ from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.conftest import (
+    Published,
     add_source,
     extras,
     stored,
@@ -160,6 +161,25 @@ def test_what_the_source_states_of_one_file_only(fdp: FdpServer) -> None:
     assert after[1]["rights"] == "Ask"
 
 
+def test_files_and_tags_that_an_editor_added(published: Published) -> None:
+    """They stay, and are the source's as soon as it has them, too."""
+    harvest = published.harvest
+    harvest.run()
+    shown = [stored(package_id) for _, package_id in harvest.current()]
+    (dataset,) = (one for one in shown if one["title"] == "Dataset 0")
+    tags = [*dataset["tags"], {"name": "by an editor"}]
+    call_action("package_patch", {"user": sysadmin()}, id=dataset["id"], tags=tags)
+    file = {"name": "Mine", "url": "https://example.org/mine.csv"}
+    call_action("resource_create", {"user": sysadmin()}, package_id=dataset["id"], **file)
+    before = stored(dataset["id"])
+    published.change("Changed")
+    assert harvest.run().stats["updated"] == 1
+    after = stored(dataset["id"])
+    assert after["title"] == "Changed"
+    assert [one["name"] for one in after["tags"]] == [one["name"] for one in before["tags"]]
+    assert [one["id"] for one in after["resources"]] == [one["id"] for one in before["resources"]]
+
+
 def test_a_file_that_an_editor_added_before_the_source(fdp: FdpServer) -> None:
     """What the source states of other files takes nothing from it."""
     record = fdp.add_dataset(
@@ -174,6 +194,10 @@ def test_a_file_that_an_editor_added_before_the_source(fdp: FdpServer) -> None:
     assert harvest.run().stats["updated"] == 1
     after = harvest.dataset(record, fdp)["resources"]
     assert [(one["name"], one["description"]) for one in after] == [("A", "Wells"), ("B", "Camps")]
+    _, added = fdp.records(Kind.DISTRIBUTION)
+    fdp.remove(added)
+    assert harvest.run().stats["updated"] == 1
+    assert [one["name"] for one in harvest.dataset(record, fdp)["resources"]] == ["A"]
 
 
 # Coming and going
@@ -194,6 +218,8 @@ def test_a_record_that_comes_back_gets_its_old_dataset(
     harvest = add_source(fdp.source_url, default_groups=[group["name"]], delete_unlisted=True)
     harvest.run()
     before = harvest.dataset(goes, fdp)
+    more = [*before["extras"], {"key": "documentation", "value": "On paper"}]
+    call_action("package_patch", {"user": sysadmin()}, id=before["id"], extras=more)
     fdp.unlist(goes, catalog)
     assert harvest.run().stats["deleted"] == 1
     assert harvest.dataset(goes, fdp)["state"] == "deleted"
@@ -207,6 +233,7 @@ def test_a_record_that_comes_back_gets_its_old_dataset(
     assert after["organization"]["id"] == harvest.source["owner_org"]
     assert [one["name"] for one in after["groups"]] == [group["name"]]
     assert [r["id"] for r in after["resources"]] == [r["id"] for r in before["resources"]]
+    assert extras(after)["documentation"] == "On paper"
     assert harvest.run().stats["not modified"] == 3
 
 

@@ -7,13 +7,14 @@ import json
 from typing import Any
 
 import pytest
-from ckan.tests.helpers import changed_config
+from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.tests.harvesting.conftest import (
     SCHEMAS,
     add_source,
     extras,
     indexed,
+    sysadmin,
     written,
 )
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -162,6 +163,18 @@ def test_the_same_keys_land_where_the_site_has_them(
     assert harvest.run().stats["not modified"] == 1
     assert (written(), indexed()) == before
 
+    if schema == "multilingual":
+        # An editor translates: in place of a repeated text, and into a language that the source does not have.
+        call_action(
+            "package_patch",
+            {"user": sysadmin()},
+            id=dataset["id"],
+            title_translated={
+                **dataset["title_translated"],
+                "ca": "Cohort catalana",
+                "nl": "Cohort",
+            },
+        )
     for record in fdp.records(Kind.DISTRIBUTION):
         fdp.change(record, description="Now described.")
     fdp.change(cohort, title=Literal("Cohort B", "en"), version=None, theme=THEMES[0])
@@ -170,6 +183,9 @@ def test_the_same_keys_land_where_the_site_has_them(
     after = harvest.dataset(cohort, fdp)
     assert (after["id"], after["name"]) == (dataset["id"], dataset["name"])
     assert after["title"] == "Cohort B"
+    if schema == "multilingual":
+        translated = {"en": "Cohort B", "ca": "Cohort catalana", "nl": "Cohort"}
+        assert after["title_translated"] == {**translated, "es": "Cohort B"}
     assert not after.get("version")
     theme = after["theme"] if schema == "dcat" else json.loads(extras(after)["theme"])
     assert theme == [THEMES[0]]

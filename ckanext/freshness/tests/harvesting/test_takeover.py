@@ -20,6 +20,8 @@ from ckanext.freshness.tests.harvesting.conftest import (
     Harvest,
     Published,
     add_source,
+    extras,
+    stored,
     sysadmin,
 )
 from ckanext.freshness.tests.servers import faults
@@ -289,6 +291,9 @@ def test_only_the_same_source_goes_on(fdp: FdpServer) -> None:
     first = add_source(fdp.source_url)
     first.run()
     packages = {package_id for _, package_id in first.current()}
+    edited = stored(identities(first)[fdp.iri_of(fdp.datasets[1])][0])
+    more = [*edited["extras"], {"key": "documentation", "value": "On paper"}]
+    call_action("package_patch", {"user": sysadmin()}, id=edited["id"], extras=more)
     fdp.withdraw(fdp.datasets[0])
     call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
     others = [
@@ -304,6 +309,12 @@ def test_only_the_same_source_goes_on(fdp: FdpServer) -> None:
     assert same.preview().survey.current == 4
     same.run()
     assert {package_id for _, package_id in same.current()} == packages
+    # What an editor added stays, too, if a source with other settings takes the datasets over.
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=same.source["id"])
+    adopter = make_again(first, name="again", config='{"timeout": 60}')
+    adopter.run()
+    assert {package_id for _, package_id in adopter.current()} < packages
+    assert extras(stored(edited["id"]))["documentation"] == "On paper"
 
 
 def test_a_record_that_was_withdrawn_before_its_source_was_made_again(published: Published) -> None:

@@ -6,9 +6,10 @@ import dataclasses
 from typing import Any
 
 import pytest
+from ckan.tests.helpers import call_action
 
 from ckanext.freshness.harvesting.packages.refused_values import leave_out
-from ckanext.freshness.tests.harvesting.conftest import STRICT, add_source, stored
+from ckanext.freshness.tests.harvesting.conftest import STRICT, add_source, stored, sysadmin
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -44,6 +45,8 @@ def test_values_that_the_schema_refuses(schema: str, fdp: FdpServer) -> None:
     assert [one.get("status") for one in first["resources"]] == [None, "done"]
     (warnings,) = job.warnings.values()
     told = {text.partition(" is left out, because CKAN refuses it: ")[0] for text in warnings}
+    # An editor's value stays while the source states the same refused one.
+    call_action("package_patch", {"user": sysadmin()}, id=first["id"], min_typical_age="18")
     assert told >= {
         'identifier: "Not a name!"',
         'min_typical_age: "0"',
@@ -57,6 +60,7 @@ def test_values_that_the_schema_refuses(schema: str, fdp: FdpServer) -> None:
     assert (job.errors, job.stats["updated"]) == ([], 1)
     second = harvest.dataset(dataset, fdp)
     assert (second["url"], second["identifier"]) == ("https://example.org", "cohort-a")
+    assert str(second["min_typical_age"]) == "18"
     assert second["publisher"] == first["publisher"]
     assert [one["id"] for one in second["resources"]] == [one["id"] for one in first["resources"]]
 

@@ -287,6 +287,28 @@ def test_organizations_that_this_site_has(portal: PortalServer) -> None:
     city["title"] = "The portal's words"
     harvest.run()
     assert call_action("organization_show", id="town")["title"] == "Our own words"
+    # Of one that the harvest has made, editors fill in what the portal does not say.
+    state = portal.organization("state")
+    state["description"] = ""
+    harvest.run()
+    call_action("organization_patch", {"user": sysadmin()}, id="state", description="Our words")
+    state["title"] = "The State"
+    harvest.run()
+    made = call_action("organization_show", id="state")
+    assert (made["title"], made["description"]) == ("The State", "Our words")
+
+
+def test_a_source_and_a_dataset_without_an_organization(portal: PortalServer) -> None:
+    orphan = portal.add("orphan", owner=None)["id"]
+    with changed_config("ckan.auth.create_unowned_dataset", True):
+        made = {"name": "mine", "title": "Mine", "url": portal.url, "source_type": "ckan_portal"}
+        config = json.dumps({"remote_orgs": "create"})
+        context = {"user": sysadmin()}
+        harvest = Harvest(call_action("harvest_source_create", context, **made, config=config))
+        assert counts(harvest) == {"added": 7}
+        portal.change(orphan, title="Another title")
+        assert counts(harvest) == {"updated": 1, "not modified": 6}
+    assert datasets(harvest)["orphan"]["title"] == "Another title"
 
 
 def test_an_organization_of_the_portal_stays_without_datasets(portal: PortalServer) -> None:
@@ -341,6 +363,12 @@ def test_a_source_of_the_type_ckan_becomes_ours(portal: PortalServer) -> None:
     before, created = identities(harvest), datasets(harvest)["dataset-31"]["metadata_created"]
     city = call_action("organization_show", id="city")
     gone = portal.datasets.pop(sorted(portal.datasets)[0])
+    # The portal withdraws an extra, and an editor adds one.
+    wanted = datasets(harvest)["dataset-31"]
+    more = [*wanted["extras"], {"key": "shelf", "value": "3"}]
+    own = {"maintainer": "Ann", "extras": more}
+    call_action("package_patch", {"user": sysadmin()}, id=wanted["id"], **own)
+    portal.change(wanted["id"], extras=[])
 
     harvest.switch(source_type="ckan_portal", config=json.dumps({**OLD, "user": "harvest"}))
     job = harvest.run()
@@ -349,6 +377,8 @@ def test_a_source_of_the_type_ckan_becomes_ours(portal: PortalServer) -> None:
     assert identities(harvest) == before
     one = datasets(harvest)["dataset-31"]
     assert one["metadata_created"] == created and extras(one)["from"] == portal.url
+    assert extras(one)["shelf"] == "3" and "reach" not in extras(one)
+    assert one["maintainer"] == "Ann"
     assert one["owner_org"] == city["id"] == portal.organization("city")["id"]
     assert call_action("package_show", id=gone["id"])["state"] == "active"
     again = harvest.run()

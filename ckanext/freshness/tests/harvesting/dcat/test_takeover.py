@@ -12,7 +12,13 @@ from ckan.tests.helpers import call_action
 from rdflib import Graph
 from rdflib.compare import graph_diff, to_isomorphic
 
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras
+from ckanext.freshness.tests.harvesting.conftest import (
+    Harvest,
+    add_source,
+    extras,
+    stored,
+    sysadmin,
+)
 from ckanext.freshness.tests.servers.catalogue import CatalogueServer, Entry
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -38,11 +44,18 @@ def test_a_source_of_dcat_rdf_becomes_ours(server: CatalogueServer) -> None:
     assert harvest.run().stats["added"] == 10
     before = found(harvest)
     assert len(before) == 10
+    dataset_id, _, (file_id,) = before["Dataset 1"]
+    own = {"version": "3", "extras": [{"key": "documentation", "value": "On paper"}]}
+    call_action("package_patch", {"user": sysadmin()}, id=dataset_id, **own)
+    call_action("resource_patch", {"user": sysadmin()}, id=file_id, rights="Ask")
 
     harvest.switch(source_type="dcat_catalog")
     job = harvest.run()
     assert job.errors == [] and job.stats["added"] == job.stats["deleted"] == 0
     assert found(harvest) == before
+    edited = stored(dataset_id)
+    assert (edited["version"], extras(edited)["documentation"]) == ("3", "On paper")
+    assert edited["resources"][0]["rights"] == "Ask"
     job = harvest.run()
     assert job.errors == [] and job.stats["not modified"] == 10
 

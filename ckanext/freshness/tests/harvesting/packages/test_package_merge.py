@@ -207,3 +207,39 @@ def test_a_maintainer_that_was_filled_in_yields_to_an_editor(
     assert merged["maintainer"] == kept
     protected = merge(existing, LaidOutRecord(new, [], frozenset({"maintainer"})), ["maintainer"])
     assert protected["maintainer"] == stored
+
+
+def test_an_upload_is_never_the_sources() -> None:
+    """It stays even if nothing tells what the source stated before."""
+    upload = {"id": "r-9", "url": "https://here/9.csv", "name": "Nine", "url_type": "upload"}
+    package = merged(None, resources=[*EXISTING["resources"], upload])
+    assert [one["name"] for one in package["resources"]] == ["Two", "One, renamed", "Four", "Nine"]
+
+
+@pytest.mark.parametrize(
+    ("before", "stored", "now", "kept"),
+    [
+        # the source's texts before, the dataset's, the source's now, the merged ones
+        ({"en": "A"}, {"en": "A"}, {"en": "B"}, {"en": "B"}),
+        ({"en": "A", "de": "D"}, {"en": "A", "de": "D"}, {"en": "A"}, {"en": "A"}),
+        ({"en": "A"}, {"en": "A", "de": "X"}, {"en": "B"}, {"en": "B", "de": "X"}),
+        ({"en": "A"}, {"en": "A", "de": "X"}, {"en": "B", "de": "D"}, {"en": "B", "de": "D"}),
+        # a text that repeats another one
+        ({"en": "A", "de": "A"}, {"en": "A", "de": "X"}, {"en": "B", "de": "B"}, {"en": "B", "de": "X"}),
+        ({"en": "A", "de": "A"}, {"en": "X", "de": "A"}, {"en": "B", "de": "B"}, {"en": "B", "de": "B"}),
+    ],
+)  # fmt: skip
+def test_translations_of_editors(
+    before: dict[str, str], stored: dict[str, str], now: dict[str, str], kept: dict[str, str]
+) -> None:
+    was, existing, new = (
+        {
+            "title_translated": one,
+            "extras": [],
+            "resources": [{"id": "r", "name_translated": one}],
+        }
+        for one in (before, stored, now)
+    )
+    package = merge(existing, LaidOutRecord(new, []), before=LaidOutRecord(was, []))
+    (resource,) = package["resources"]
+    assert package["title_translated"] == resource["name_translated"] == kept
