@@ -12,7 +12,7 @@ from ..dates import utc_now, utc_text
 from ..mails import recipients
 from ..mails.recipients import Choice
 from ..model import CheckRun
-from ..reporting import changes, counts, metrics, report_tables, runs, visibility
+from ..reporting import changes, counts, report_tables, runs, visibility
 from ..reporting.tables import TableRequest
 
 _LISTED = 100
@@ -251,12 +251,13 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
     row = query.get(data_dict["id"]) if data_dict.get("id") else runs.full_checks().first()
     if row is None:
         raise tk.ObjectNotFound(tk._("There is no such run"))
-    figures = {key: getattr(row, key) or {} for key in metrics.FIGURES}
+    names = ("resources", "datasets", "frequencies", "hosts")
+    figures = {name: getattr(row, name) or {} for name in names}
     return {
         **_run(row),
         "options": row.options,
         **figures,
-        "text": metrics.text(figures),
+        "text": runs.hdx_text(figures),
     }
 
 

@@ -260,3 +260,35 @@ def _same_night(run: Any) -> list[Any]:
 def columns() -> list[Any]:
     """Return the columns of a run without the figures of its hosts, which are large."""
     return [column for column in CheckRun.__table__.c if column.key != "hosts"]
+
+
+# HDX's layout
+
+_FREQUENCIES = {"live": "Live", "never": "Never", "as needed": "As Needed"}
+
+
+def hdx_text(run: Mapping[str, Mapping[str, int]]) -> str:
+    """Return the counts of a run in the layout of HDX's data freshness process, which scripts parse.
+
+    Labels are sorted by code point. Every line of a list but the last ends with a comma.
+
+    :param run: ``resources`` and ``datasets``, by label, and ``frequencies``
+    """
+    lines = [
+        "*** Resources ***",
+        _counts(run["resources"]),
+        "",
+        "*** Datasets ***",
+        _counts(run["datasets"]),
+        "",
+    ]
+    lines += [
+        f"{run['frequencies'].get(key, 0)} datasets have update frequency of {words}"
+        for key, words in _FREQUENCIES.items()
+    ]
+    return "\n".join(lines)
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    total = f"* total: {sum(counts.values())} *"
+    return ",\n".join([total, *(f"{label}: {counts[label]}" for label in sorted(counts))])

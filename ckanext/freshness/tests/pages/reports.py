@@ -22,7 +22,7 @@ from ckanext.freshness.reporting import counts
 from ckanext.freshness.reporting.counts import of_statuses
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.pages.datasets import break_link
-from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
+from ckanext.freshness.tests.reporting.test_hdx_layout import FIRST, FREQUENCIES, NUMBERS
 from ckanext.harvest import model as harvest_model
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)

@@ -15,7 +15,7 @@ from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import rows_of
-from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
+from ckanext.freshness.tests.reporting.test_hdx_layout import FIRST, FREQUENCIES, NUMBERS
 
 NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
 HOUR = timedelta(hours=1)

@@ -10,7 +10,7 @@ from ckanext.freshness.checking.decisions import OUTCOMES, Outcome
 from ckanext.freshness.reporting.labels import FOUND, LABELS
 from ckanext.freshness.reporting.runs import changed_datasets, outcomes, troubles
 from ckanext.freshness.status.our_fields import UNDETERMINED
-from ckanext.freshness.tests.reporting.test_metrics import FIRST
+from ckanext.freshness.tests.reporting.test_hdx_layout import FIRST
 
 
 def test_each_outcome_has_its_row_and_words() -> None:

@@ -13,7 +13,7 @@ from ckan.tests import factories
 
 from ckanext.freshness.model import CheckRun, ResourceCheck
 from ckanext.freshness.tests.conftest import Act
-from ckanext.freshness.tests.reporting.test_metrics import (
+from ckanext.freshness.tests.reporting.test_hdx_layout import (
     FIRST,
     FIRST_TEXT,
     FREQUENCIES,

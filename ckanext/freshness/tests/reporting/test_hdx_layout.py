@@ -1,10 +1,10 @@
-"""A run's metrics in HDX's layout, compared with a run that HDX has published."""
+"""The counts of a run in HDX's layout, compared with a run that HDX has published."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ckanext.freshness.reporting import metrics
+from ckanext.freshness.reporting import runs
 
 FIRST = {
     **{"api": 14, "api,error": 46, "error": 100, "filestore": 2088, "filestore,error": 1},
@@ -51,7 +51,7 @@ def run(**figures: Any) -> dict[str, Any]:
 def test_the_resources_of_the_first_published_run() -> None:
     shuffled = dict(sorted(FIRST.items(), key=lambda one: one[1]))
     made = run(resources=shuffled, datasets={"0: Fresh, Updated nothing": 22160})
-    assert metrics.text(made) == FIRST_TEXT
+    assert runs.hdx_text(made) == FIRST_TEXT
 
 
 NUMBERS = {
