@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from bs4 import BeautifulSoup, Tag
 from ckan.tests import factories
+from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import job_from_id, model
 from ckanext.freshness.dates import utc, utc_now
@@ -221,6 +222,8 @@ def test_a_new_source_leads_to_a_preview_and_a_harvest(app: Any, idle: Harvest) 
         assert "This source has not been harvested yet" in words(note), url
         assert texts(note, "button") == ["Preview", "Harvest now"], url
     assert not Browser(app, None).get(f"/harvest/{idle.source['name']}").select(".fr-note")
+    call_action("harvest_job_create", source_id=idle.source["id"], run=False)
+    assert "Waiting to start" in texts(sysadmin.get(admin(idle)), ".content_action a")
 
 
 def test_clearing_names_what_goes_and_asks_first(app: Any, world: HarvestedSite) -> None:
