@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import ckan.plugins as p
+import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest
@@ -17,6 +18,7 @@ from ..ckan_adapter.harvest import (
     CRON,
     FETCH_RESENT,
     GATHER_RESENT,
+    QUEUE_TYPE,
     harvest_queue_connection,
     harvest_routing_keys,
     registered_source_types,
@@ -38,12 +40,13 @@ def consumers(now: datetime) -> Iterator[SiteFinding]:
     """
     connection = harvest_queue_connection()
     if connection is None:
-        if find_spec("pika"):
+        kind = tk.config[QUEUE_TYPE]
+        if find_spec("pika") and kind in ("amqp", "ampq"):
             yield note("The harvest queues are in RabbitMQ, which the doctor cannot read")
         else:
             yield problem(
-                "ckan.harvest.mq.type is amqp and the library pika is missing, so nothing is harvested",
-                "Set ckan.harvest.mq.type to redis, or run: pip install ckanext-harvest[amqp]",
+                f"Nothing is harvested: {QUEUE_TYPE} is {kind}, which is unknown or needs the library pika",
+                f"Set {QUEUE_TYPE} to redis. For RabbitMQ set amqp, and: pip install ckanext-harvest[amqp]",
             )
         return
     keys = harvest_routing_keys()

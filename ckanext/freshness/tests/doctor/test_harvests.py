@@ -126,12 +126,13 @@ def connection() -> Any:
     return harvest_queue_connection()
 
 
-def test_queues_in_rabbitmq_need_its_library(
-    ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["amqp", "rediss"])
+def test_queues_that_are_unknown_or_need_a_library(
+    ckan_config: Any, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setitem(ckan_config, "ckan.harvest.mq.type", "amqp")
+    monkeypatch.setitem(ckan_config, "ckan.harvest.mq.type", kind)
     (one,) = problems(doctor.harvests.consumers)
-    assert "pika is missing, so nothing is harvested" in one.text
+    assert f"ckan.harvest.mq.type is {kind}, which is unknown or needs" in one.text
 
 
 # Jobs
