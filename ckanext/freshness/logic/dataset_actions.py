@@ -59,7 +59,8 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
           ``organization``, ``site``, or ``rhythm``: learned from its changes)
         * ``observed_frequency`` (dictionary; null if fewer than three updates are known): ``days`` (the
           median), ``lowest_days``, ``highest_days``, ``at_least`` (boolean: they may change more often),
-          ``changes`` (their number), ``basis`` (``files``, or dates in the ``record``), ``suggested_days``
+          ``changes`` (their number), ``basis`` (``files``, ``newer`` data in them, or dates in the ``record``),
+          ``suggested_days``
         * ``boundaries`` (dictionary of moments; null if there are none): ``due``, ``overdue``, ``delinquent``
         * ``undetermined`` (string): why changes cannot be seen: ``api``, ``adhoc``, ``blocked`` or ``page``
         * ``absent_since`` (moment): since when its harvest source has been without it

@@ -447,6 +447,7 @@ _ABOUT = NN_("about every day", "about every {number} days")
 _AT_LEAST = NN_("at least every day", "at least every {number} days")
 _CHANGES = {
     "files": NN_("{number} change of the files", "{number} changes of the files"),
+    "newer": NN_("{number} change with newer data", "{number} changes with newer data"),
     "record": NN_("{number} date in the metadata", "{number} dates in the metadata"),
 }
 

@@ -16,19 +16,23 @@ Updates = Mapping[str, Sequence[Update]]
 """The updates of a dataset: those of its ``files``, as checks, uploads and edits show them, and the dates in
 its ``record``, as its source or a script states them. These may move with the metadata alone: they are left out
 if a check has read a file. So are changes of a file whose newest period stands still after its end: it is
-exported anew without newer data."""
+exported anew without newer data. The others are then called ``newer``, not ``files``."""
 
 
 def of_packages(package_ids: Iterable[str]) -> dict[str, Updates]:
     """Return the updates of packages by id, in one statement; those without updates are left out."""
     found: dict[str, dict[str, list[Update]]] = defaultdict(lambda: {"files": [], "record": []})
+    exported = set()
     if ids := list(package_ids):
         for row in model.Session.execute(sa.text(_UPDATES), {"ids": ids}):
             basis = "record" if row.of_record else "files"
             still = row.still and period_of(row.still)
-            stands = still and row.changed_before.date() > still[0]
-            if not stands and not (row.of_record and row.is_read):
+            if still and row.changed_before.date() > still[0]:
+                exported.add(row.package_id)
+            elif not (row.of_record and row.is_read):
                 found[row.package_id][basis].append(Update(aware(row.happened_at), row.within))
+    for id in exported & found.keys():
+        found[id]["newer"] = found[id].pop("files")
     return dict(found)
 
 

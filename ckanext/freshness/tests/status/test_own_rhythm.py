@@ -137,5 +137,5 @@ def test_exports_without_newer_data_are_no_updates(
     extras = judged("data")
     assert extras["freshness_frequency"] == (declared or "7")
     shown = call_action("freshness_show", id="data")["observed_frequency"]
-    assert round(shown["days"]) == 7
+    assert (round(shown["days"]), shown["basis"]) == (7, "newer")
     assert shown["suggested_days"] == suggested
