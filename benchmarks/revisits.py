@@ -264,9 +264,8 @@ class Simulation:
             selection.add(candidate)
         chosen, rotation = selection.chosen(), selection.rotation()
         self.checks.append(len(chosen))
-        for one in chosen:
-            is_read = one.resource_id in rotation
-            self._check(self._files[int(one.resource_id)], float(night), now, is_read)
+        for id_ in chosen:
+            self._check(self._files[int(id_)], float(night), now, id_ in rotation)
         if night >= WARM_UP:
             self._count_statuses(float(night))
 

@@ -30,7 +30,7 @@ from ..web.urls import host_of
 from .checkers import is_checked_elsewhere
 from .decisions import EARLIER_HASHES, KnownContent, ResourceToCheck
 from .fields import OURS
-from .selection import Candidate, Chosen
+from .selection import Candidate
 from .stored_values import read
 
 _STREAM_BATCH = 5000
@@ -185,14 +185,14 @@ def stream(
 
 
 def resources_to_check(
-    candidates: Sequence[Candidate | Chosen],
+    resource_ids: Sequence[str],
     rotation: Collection[str],
     now: datetime,
     aging: Aging,
     *,
     doubts: bool = False,
 ) -> Iterator[ResourceToCheck]:
-    """Read what the checks of the chosen candidates need, in batches.
+    """Read what the checks of the chosen resources need, in batches.
 
     Resources that are gone since, or have another URL, are left out.
 
@@ -207,14 +207,12 @@ def resources_to_check(
             return None
         return shifted(now, -aging.thresholds.limits(frequency_days).due)
 
-    # All resources of a run stay in memory. They need that of the candidates, if the caller keeps none.
-    rest = iter([(one.resource_id, one.is_new, one.is_touched) for one in candidates])
-    del candidates
-    while batch := {id_: facts for id_, *facts in islice(rest, _CHECK_BATCH)}:
+    rest = iter(resource_ids)
+    while batch := list(islice(rest, _CHECK_BATCH)):
         with model.Session.get_bind().connect() as connection:
-            rows = connection.execute(sa.text(_TO_CHECK), {"ids": list(batch)}).all()
+            values = {"ids": batch, "now": utc(now)}
+            rows = connection.execute(sa.text(_TO_CHECK), values).all()
         for row in rows:
-            is_new, is_touched = batch[row.id]
             yield ResourceToCheck(
                 resource_id=row.id,
                 package_id=row.package_id,
@@ -229,8 +227,8 @@ def resources_to_check(
                 mimetype=intern(row.mimetype) if row.mimetype else None,
                 may_be_landing_page=bool(row.may_be_landing_page),
                 has_shape=row.has_shape,
-                is_new=is_new,
-                is_touched=is_touched,
+                is_new=row.is_new,
+                is_touched=row.is_touched,
                 date_column=row.date_column,
             )
 
@@ -330,6 +328,8 @@ _IS_TOUCHED = f"""CASE WHEN r.last_modified > coalesce(c.seen_modified, '-infini
     THEN r.last_modified IS DISTINCT FROM CAST({OURS.format("last_modified")} AS timestamp) ELSE false END"""
 """Whether a resource's own date is later than at the previous run, unless a check wrote it."""
 
+_IS_NEW = "c.first_seen >= :now"
+
 _CANDIDATE = {
     "resource_id": "c.resource_id",
     "package_id": "c.package_id",
@@ -348,7 +348,7 @@ _CANDIDATE = {
     "failures": "c.failures",
     "failing_since": "c.failing_since",
     "unconfirmed": "c.known ->> 'unconfirmed' IS NOT NULL",
-    "is_new": "c.first_seen >= :now",
+    "is_new": _IS_NEW,
     "is_touched": _IS_TOUCHED,
     "failed_at": "c.failed_at",
     "waits_since": "CAST(c.known ->> 'waits_since' AS timestamptz) AT TIME ZONE 'UTC'",
@@ -385,7 +385,8 @@ _TO_CHECK = f"""
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     r.url = e.access_url AND coalesce(e.download_url, '') = '' AS may_be_landing_page,
-    c.known, c.shape IS NOT NULL AS has_shape, m.date_column, d.frequency_days, (
+    c.known, c.shape IS NOT NULL AS has_shape, m.date_column, d.frequency_days,
+    {_IS_NEW} AS is_new, {_IS_TOUCHED} AS is_touched, (
         SELECT max(e.happened_at) FROM freshness_evidence e
         WHERE e.package_id = c.package_id AND e.resource_id = c.resource_id AND (
             e.evidence IN ('upload', 'harvest', 'http header', 'hash')

@@ -29,7 +29,7 @@ from .selection import (
     SLACK,
     Best,
     Candidate,
-    Chosen,
+    Entry,
     SelectionReason,
     SelectionRules,
     left_out,
@@ -130,7 +130,7 @@ class LearnedSelection:
         self._first = Best(budget)
         self._bound = Best(ceil(budget * _BOUND_SHARE))
         self._valuable = Best(budget)
-        self._chosen: dict[str, tuple[Chosen, SelectionReason]] | None = None
+        self._chosen: dict[str, Entry] | None = None
 
     def add(self, candidate: Candidate) -> SelectionReason:
         """Offer a candidate. Return why it is left out, or ``NOT_EXPECTED`` if it may be chosen."""
@@ -158,20 +158,20 @@ class LearnedSelection:
         """The longest interval between two checks in days if the budget is too small for the bounds, else 0."""
         return round(self._stretch * (REACHABLE / _DAY)) if self._stretch > _STRETCHED else 0
 
-    def _all_chosen(self) -> dict[str, tuple[Chosen, SelectionReason]]:
+    def _all_chosen(self) -> dict[str, Entry]:
         if self._chosen is None:
             self._chosen = {}
             for best in (self._first, self._bound, self._valuable):
-                for _rank, _number, candidate, reason in best.sorted():
+                for entry in best.sorted():
                     if len(self._chosen) < self._budget:
-                        self._chosen.setdefault(candidate.resource_id, (candidate, reason))
-            self.reasons.update(reason for _, reason in self._chosen.values())
+                        self._chosen.setdefault(entry.resource_id, entry)
+            self.reasons.update(entry.reason for entry in self._chosen.values())
             self.reasons[SelectionReason.NOT_EXPECTED] -= len(self._chosen)
         return self._chosen
 
-    def chosen(self) -> list[Chosen]:
-        """Return the resources to check, the most urgent first."""
-        return [candidate for candidate, _ in self._all_chosen().values()]
+    def chosen(self) -> list[str]:
+        """Return the ids of the resources to check, the most urgent first."""
+        return list(self._all_chosen())
 
     def rotation(self) -> frozenset[str]:
         """Return the ids of the chosen resources whose files are read even if their server reports no change.
@@ -182,13 +182,11 @@ class LearnedSelection:
         """
         before = self._now - self._rules.rotation + SLACK
         old = [
-            (candidate.read_at, candidate.resource_id)
-            for candidate in self.chosen()
-            if self._rules.rotation
-            and candidate.read_at is not None
-            and candidate.read_at <= before
+            (one.read_at, id_)
+            for id_, one in self._all_chosen().items()
+            if self._rules.rotation and one.read_at is not None and one.read_at <= before
         ]
-        hidden = (one.resource_id for one in self.chosen() if one.hides_changes)
+        hidden = (id_ for id_, one in self._all_chosen().items() if one.hides_changes)
         return frozenset(hidden).union(
             id_ for _, id_ in heapq.nsmallest(self._rotation_budget, old)
         )

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 from math import inf
-from sys import intern
 from typing import NamedTuple
 
 HDX, LEARNED = "hdx", "learned"
@@ -218,34 +217,20 @@ class Candidate(NamedTuple):
     change_seen_at: datetime | None = None
     hides_changes: bool = False
 
-    def chosen(self) -> Chosen:
-        """Return what a run keeps of the candidate until its end."""
-        return Chosen(
-            self.resource_id,
-            intern(self.host),
-            self.is_new,
-            self.is_touched,
-            self.hashed_at if was_found(self) else None,
-            self.hides_changes,
-        )
 
+class Entry(NamedTuple):
+    """What is kept of a candidate that may be chosen: of a large catalogue, hundreds of thousands.
 
-class Chosen(NamedTuple):
-    """A chosen resource. A run of a large catalogue keeps hundreds of thousands; see :class:`Candidate`.
-
+    :ivar number: minus the number of the candidate
     :ivar read_at: when the file was last hashed; None if it never was, or its last check did not find it
     """
 
+    rank: float
+    number: int
     resource_id: str
-    host: str
-    is_new: bool
-    is_touched: bool
+    reason: SelectionReason
     read_at: datetime | None
     hides_changes: bool
-
-
-Entry = tuple[float, int, Chosen, SelectionReason]
-"""A rank, minus the number of the candidate, the candidate as a run keeps it, why it is checked."""
 
 
 class Best:
@@ -259,12 +244,17 @@ class Best:
         self, rank: float, number: int, candidate: Candidate, reason: SelectionReason
     ) -> float | None:
         """Offer a candidate. Return the rank of the candidate that has no room; None if all have."""
-        if len(self._heap) < self._size:
-            heapq.heappush(self._heap, (rank, -number, candidate.chosen(), reason))
-            return None
-        if not self._heap or rank <= self._heap[0][0]:
+        is_full = len(self._heap) >= self._size
+        if is_full and (not self._heap or rank <= self._heap[0].rank):
             return rank
-        return heapq.heapreplace(self._heap, (rank, -number, candidate.chosen(), reason))[0]
+        read_at = candidate.hashed_at if was_found(candidate) else None
+        entry = Entry(
+            rank, -number, candidate.resource_id, reason, read_at, candidate.hides_changes
+        )
+        if is_full:
+            return heapq.heapreplace(self._heap, entry).rank
+        heapq.heappush(self._heap, entry)
+        return None
 
     def sorted(self) -> list[Entry]:
         return sorted(self._heap, key=lambda entry: entry[:2], reverse=True)
@@ -285,7 +275,7 @@ class Selection:
         self.reasons: Counter[SelectionReason] = Counter()
         self._now = now
         self._rules = rules
-        self._chosen: dict[str, Chosen] = {}
+        self._chosen: list[str] = []
         self._offered = 0
         self._oldest = Best(budget)
         """The rotation's choice, by age."""
@@ -295,7 +285,7 @@ class Selection:
         reason = choose(candidate, self._now, self._rules)
         self.reasons[reason] += 1
         if reason.is_checked:
-            self._chosen[candidate.resource_id] = candidate.chosen()
+            self._chosen.append(candidate.resource_id)
         if may_rotate(candidate, reason, self._now, self._rules):
             # By the last hash alone, files that cannot be read would come first in every run.
             last = candidate.hashed_at if was_found(candidate) else candidate.tried_at
@@ -304,14 +294,14 @@ class Selection:
             self._oldest.add(age, self._offered, candidate, SelectionReason.CHECK_ROTATION)
         return reason
 
-    def chosen(self) -> list[Chosen]:
-        """Return the resources to check, those of the rotation last and the oldest of these first."""
-        rotation = {one.resource_id: one for _, _, one, _ in self._oldest.sorted()}
-        return list((self._chosen | rotation).values())
+    def chosen(self) -> list[str]:
+        """Return the ids of the resources to check, at the end those of the rotation, the oldest first."""
+        rotation = (one.resource_id for one in self._oldest.sorted())
+        return list(dict.fromkeys([*self._chosen, *rotation]))
 
     def rotation(self) -> frozenset[str]:
         """Return the ids of the resources whose files are read even if their server reports no change."""
-        return frozenset(one.resource_id for _, _, one, _ in self._oldest.sorted())
+        return frozenset(one.resource_id for one in self._oldest.sorted())
 
 
 def rotation_budget(total: int, rules: SelectionRules) -> int:

@@ -29,7 +29,6 @@ from ..checking.learned import LearnedSelection
 from ..checking.run_records import RunCounts
 from ..checking.selection import (
     LEARNED,
-    Chosen,
     Selection,
     rotation_budget,
 )
@@ -250,8 +249,8 @@ def _record_failure(run: RunContext, now: datetime, error: BaseException) -> Non
 # Selecting
 
 
-def _choose(run: RunContext, counts: RunCounts) -> tuple[Sequence[Chosen], frozenset[str]]:
-    """Count all resources of a run's scope; return those that it checks, and the ids of its rotation."""
+def _choose(run: RunContext, counts: RunCounts) -> tuple[Sequence[str], frozenset[str]]:
+    """Count all resources of a run's scope; return the ids of those that it checks, and of its rotation."""
     selection = _offered(run.scope, run.now, counts)
     counts.longest_days = selection.longest_days
     return selection.chosen(), selection.rotation()

@@ -13,7 +13,7 @@ from ckanext.freshness.checking.decisions import CheckResult, ResourceToCheck
 from ckanext.freshness.checking.selection import Candidate
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc
-from ckanext.freshness.tests.checking.rows import NEW, URL
+from ckanext.freshness.tests.checking.rows import URL
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)
@@ -101,5 +101,5 @@ def one_resource() -> None:
 
 
 def start(now: datetime = NOW) -> ResourceToCheck:
-    (resource,) = check_rows.resources_to_check([NEW], set(), now, settings.aging())
+    (resource,) = check_rows.resources_to_check(["r"], set(), now, settings.aging())
     return resource

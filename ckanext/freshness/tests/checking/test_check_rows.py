@@ -25,7 +25,7 @@ from ckanext.freshness.reporting import links, report_tables
 from ckanext.freshness.reporting.tables import TableRequest
 from ckanext.freshness.reporting.visibility import SITE
 from ckanext.freshness.status import made_anew
-from ckanext.freshness.tests.checking.rows import HASH, NEW, URL, finding, visit
+from ckanext.freshness.tests.checking.rows import HASH, URL, finding, visit
 from ckanext.freshness.tests.checking.tables import (
     BEFORE,
     DAY,
@@ -289,8 +289,7 @@ def test_many_rows_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     check_rows.sync(NOW, TYPES)
     assert check_rows.total() == 8
     assert [row.resource_id for row in rows()] == names
-    chosen = [NEW._replace(resource_id=name) for name in reversed(names)]
-    found = list(check_rows.resources_to_check(chosen, {"r-5"}, NOW, settings.aging()))
+    found = list(check_rows.resources_to_check(names[::-1], {"r-5"}, NOW, settings.aging()))
     assert [one.resource_id for one in found] == names[::-1]
     assert [one.resource_id for one in found if one.hash_anyway] == ["r-5"]
 
@@ -315,6 +314,7 @@ def test_a_check_starts_from_what_was_remembered() -> None:
     write(finding(known=known))
     assert start() == ResourceToCheck(
         *("r", "p", URL, known, None, NOW - 7 * DAY, False, "CSV", "text/csv"),
+        is_new=True,
     )
 
 
