@@ -135,7 +135,7 @@ def freshness_absence(package: dict[str, Any]) -> dict[str, Any] | None:
 def freshness_label(kind: str, value: Any) -> str:
     """Return a value in words.
 
-    :param kind: a key of :data:`.labels.LABELS`, or of the sentences below
+    :param kind: a key of :data:`.reporting.labels.LABELS`, or of the sentences below
     """
     write = _SENTENCES.get(kind)
     return labels.label(kind, value) if write is None else write(value)
@@ -322,7 +322,7 @@ def freshness_harvest_jobs(
 
 
 def freshness_harvest_attention() -> list[Row]:
-    """Return those of :func:`.harvests.in_trouble` that the user may edit."""
+    """Return those of :func:`.reporting.harvests.in_trouble` that the user may edit."""
     user = tk.current_user
     if user.is_anonymous or database.missing_tables():
         return []
@@ -379,7 +379,7 @@ def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup |
     """Return a ``<time>`` element with the exact moment as its title.
 
     :param value: a moment of our API (UTC, ISO 8601) or an aware datetime
-    :param style: of :func:`.labels.when`
+    :param style: of :func:`.reporting.labels.when`
     """
     if not value:
         return ""
@@ -394,7 +394,7 @@ def freshness_date(day: date | str, style: str = "year") -> str:
     """Return a day as text: "12 Nov 2026".
 
     :param day: a date, or a date or a moment of our API
-    :param style: of :func:`.labels.when`
+    :param style: of :func:`.reporting.labels.when`
     """
     return labels.in_words(day, style)
 

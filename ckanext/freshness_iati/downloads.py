@@ -192,7 +192,7 @@ class ArchiveMember(NamedTuple):
     """A copy that belongs into the archives.
 
     :ivar name: path below the archive's folder: ``{organisation}/{dataset}.xml``, from
-        :func:`..copies.store_keys.registry_key`
+        :func:`ckanext.freshness.copies.store_keys.registry_key`
     """
 
     key: str

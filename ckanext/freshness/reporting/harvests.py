@@ -336,7 +336,7 @@ FIELDS = {
 def error(message: str, message_code: Mapping[str, Any] | None = None) -> PlainError:
     """Return an error of a harvest in words. Only its details name the URL of its record or container.
 
-    :param message_code: see :func:`.messages.code_of`
+    :param message_code: see :func:`..harvesting.messages.code_of`
     """
     words = sentence(message_code)
     if words is not None:
@@ -369,7 +369,7 @@ def deletion(record: Mapping[str, Any]) -> str:
 def sentence(code: Mapping[str, Any] | None) -> str | None:
     """Return a message in the reader's language; None if this version has no sentence for it.
 
-    :param code: see :func:`.messages.code_of`
+    :param code: see :func:`..harvesting.messages.code_of`
     """
     # Tables keep the messages of other versions, whose codes may have had other values.
     with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):

@@ -1,6 +1,6 @@
 """The HTTP client: it sends requests, follows redirects, waits for hosts and retries.
 
-Any HTTP status is an :class:`Answer`. A request without an answer raises a :class:`FetchError`. The
+Any HTTP status is an :class:`Answer`. A request without an answer raises a :class:`.errors.FetchError`. The
 client follows redirects itself, because every hop needs the same checks: its URL, whether its host is
 allowed, its address, and the limits of its host. Time limits hold for one attempt, and waiting in our own
 queues does not count. Bodies are read in chunks. Their size is limited as received and as decompressed,

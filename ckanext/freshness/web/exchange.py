@@ -367,7 +367,7 @@ class RequestAttempts:
     ) -> Target:
         """Follow a redirect of ``target``, and return the new target.
 
-        :raises Fault: see :meth:`.Redirects.follow`, or it is one redirect too many
+        :raises Fault: see :meth:`.redirects.Redirects.follow`, or it is one redirect too many
         """
         redirects = self.present.redirects
         found = redirects.follow(target, location, cookies, for_good=for_good)

@@ -225,7 +225,7 @@ async def ask(
     :param hop: with all headers but ``Host``; whatever they say, the connection is closed afterwards
     :param addresses: of the target's host; the first that accepts a connection is asked
     :param tls: for ``https``
-    :raises OSError: no connection could be made, also :class:`InsideAddress` and TLS's errors
+    :raises OSError: no connection could be made, also :class:`.address_guard.InsideAddress` and TLS's errors
     :raises asyncio.TimeoutError: the time is over; aiohttp's subclasses say which
     :raises Fault: the answer is malformed for browsers, too
     """

@@ -49,7 +49,8 @@ class CrawlOptions:
     organizations: bool = False
     """The portal's organizations become organizations here."""
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Names of organizations and groups whose datasets are harvested or left out, by key of :data:`FILTERS`."""
+    """Names of organizations and groups whose datasets are harvested or left out, by key of
+    :data:`.api.FILTERS`."""
     read_all: bool = False
     """Read the contents of all datasets, whatever their ``metadata_modified``."""
     max_deletions: int | None = None

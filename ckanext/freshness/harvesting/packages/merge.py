@@ -48,7 +48,7 @@ def merge(
     """Return the dictionary for ``package_update``. It equals `existing` if there is nothing to update.
 
     Identity (id, name, type), organization, privacy and state never change. Groups are only added.
-    Resources keep their ids (:func:`.identify`). The arguments stay as they are.
+    Resources keep their ids (:func:`...resource_identity.identify`). The arguments stay as they are.
 
     :param existing: the answer of ``package_show``.
     :param laid: the record as :func:`.layout.package_dict` lays it out.

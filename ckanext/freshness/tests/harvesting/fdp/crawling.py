@@ -108,7 +108,7 @@ class Package:
 
 @dataclasses.dataclass
 class Job:
-    """The result of a gather: a :class:`.survey.SurveyObserver` that keeps everything."""
+    """The result of a gather: a :class:`SurveyObserver` that keeps everything."""
 
     changes: dict[tuple[RecordClass, str], RecordChange] = dataclasses.field(default_factory=dict)
     record_errors: dict[str, str] = dataclasses.field(default_factory=dict)
