@@ -19,6 +19,7 @@ from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.turtle import Literal, agent, contact, period
 
 _FIRST_MODIFIED = 1_700_000_000
+_HEADER = b"date,place,value,share\n"
 _CSV = b"2026-01-01,some place,123.45,67.89\n" * 3000
 _ACTIVITY = (
     "<iati-activity><title><narrative>Santé, eau potable et écoles n° {n}</narrative></title>"
@@ -62,7 +63,8 @@ class File:
         self.downloads += 1
         number = self.downloads if self.differs else 0
         if not self.is_iati:
-            return (b"%s,%d,%d\n" % (path.encode(), self.version, number) + _CSV)[: self.size]
+            first = b"2026-01-01,%s,%d,%d\n" % (path.encode(), self.version, number)
+            return (_HEADER + first + _CSV)[: self.size]
         head = (
             '<?xml version="1.0" encoding="UTF-8"?>\n<iati-activities version="2.03" '
             f'generated-datetime="2026-11-{self.version:02d}T00:00:00Z"><!-- {path} -->\n'
