@@ -22,11 +22,13 @@ dates that a server makes for each answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..web.errors import FailureReason, Meaning
 from .answers import AnswerHeaders, believed, status_in_words, status_means
@@ -91,8 +93,7 @@ class Outcome(Enum):
     """401, 403, 429 or a bot wall: people may get the file. 202: the file may exist later."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeTraits:
+class OutcomeTraits(Struct, frozen=True):
     """What an outcome says of the file, of the resource's row and of the run.
 
     :ivar group: the group in which pages count it, a key of ``found`` of :data:`..reporting.labels.LABELS`. The
@@ -179,8 +180,8 @@ class Digest(NamedTuple):
         return _value(self.content) in others or self.raw in others
 
 
-@dataclass(frozen=True, slots=True)
-class KnownContent:
+# A Struct, since each check makes a new one or two, and replacing a field of a dataclass takes long.
+class KnownContent(Struct, frozen=True):
     """The stored facts about the file at a resource's URL: the column ``known`` of ``freshness_check``.
 
     They are reset if the URL changes, but for the hashes, by which a file is known that has only moved.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from ..web.errors import FailureReason, FetchError, Meaning
 from ..web.exchange import Answer

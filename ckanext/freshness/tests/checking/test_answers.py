@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outcome, ResourceToCheck
 from ckanext.freshness.tests.checking.answers import (
@@ -99,4 +100,6 @@ def test_three_nights(nights: list[list[CheckResult]], number: int) -> None:
 def test_what_fails_keeps_what_is_known(nights: list[list[CheckResult]]) -> None:
     for before, after in itertools.chain.from_iterable(map(itertools.pairwise, nights)):
         if after.outcome in (Outcome.ERROR, Outcome.CANNOT_TELL):
-            assert replace(after.known, waits_since=before.known.waits_since) == before.known
+            assert (
+                structs.replace(after.known, waits_since=before.known.waits_since) == before.known
+            )

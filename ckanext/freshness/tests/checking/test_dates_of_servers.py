@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from ckanext.freshness.checking.answers import AnswerHeaders, read_headers

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from aiohttp.abc import AbstractResolver
+from msgspec import structs
 
 from ckanext.freshness.checking.decisions import (
     UNOPENED,
@@ -161,7 +162,7 @@ def test_a_newer_date_of_an_error_text_is_none(server: FileServer, seen: KnownCo
     found = one(server, seen, **known)
     assert (found.outcome, found.modified, found.known) == (Outcome.ERROR, None, seen)
     # Without a good file before it, nobody can tell.
-    found = one(server, replace(seen, outline=None), **known)
+    found = one(server, structs.replace(seen, outline=None), **known)
     assert (found.outcome, found.modified) == (Outcome.CANNOT_TELL, None)
     assert found.attempt.reason == "error text"
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from ckan.tests.helpers import changed_config
+from msgspec import structs
 
 from ckanext.freshness import settings
 from ckanext.freshness.aging.evidence import DatedEvidence, Evidence
@@ -198,7 +199,7 @@ def test_another_url_is_news_once_a_file_was_found_there(
     later = LATE + timedelta(hours=1)
     check_rows.sync(later, settings.aging().dataset_types)
     (result,) = findings_of(dataset, later, outcome)
-    result = result._replace(known=replace(result.known, found=found))
+    result = result._replace(known=structs.replace(result.known, found=found))
     conclusions.write([result], "run", later, later)
     with freeze_time(later):
         shown = act("freshness_show", id=dataset["id"])
@@ -380,7 +381,7 @@ def test_a_change_says_what_changed_in_the_tables(act: Act) -> None:
         [TableShape(None, rows, columns)]
         for rows, columns in ((3, ["a"]), (5, ["a", "b"]), (9, ["a", "b"]))
     )
-    outdated = replace(NEW, outdated=True)
+    outdated = structs.replace(NEW, outdated=True)
     steps: list[tuple[Outcome, KnownContent, KnownContent, Any]] = [
         (Outcome.FIRST_HASH, KnownContent(), OLD, old),
         (Outcome.SAME_HASH, OLD, OLD, None),
