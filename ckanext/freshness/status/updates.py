@@ -32,7 +32,8 @@ def of_packages(package_ids: Iterable[str]) -> dict[str, Updates]:
             elif not (row.of_record and row.is_read):
                 found[row.package_id][basis].append(Update(aware(row.happened_at), row.within))
     for id in exported & found.keys():
-        found[id]["newer"] = found[id].pop("files")
+        # Files stay first: their rhythm counts before that of the record.
+        found[id] = {"newer": found[id]["files"], "record": found[id]["record"]}
     return dict(found)
 
 

@@ -122,7 +122,7 @@ def test_its_mark_stands_wherever_the_status_is_named(app: Any) -> None:
 def test_exports_without_newer_data_are_no_updates(
     declared: str | None, suggested: int | None
 ) -> None:
-    """A file is exported anew each night, and its data come once a week."""
+    """A file is exported and dated anew each night, and its data come once a week."""
     make("data", 200, declared)
     changes = model.Session.query(FreshnessChange)
     known = {key: getattr(changes[0], key) for key in ("package_id", "resource_id", "evidence")}
@@ -133,6 +133,8 @@ def test_exports_without_newer_data_are_no_updates(
         moments = {"changed_after": seen_at - DAY, "changed_before": seen_at, "seen_at": seen_at}
         summary = {"data_until": until}
         model.Session.add(FreshnessChange(id=f"night-{night}", summary=summary, **moments, **known))
+        dated = {**known, "evidence": "harvest"}
+        model.Session.add(FreshnessChange(id=f"dated-{night}", **moments, **dated))
     model.Session.commit()
     extras = judged("data")
     assert extras["freshness_frequency"] == (declared or "7")
