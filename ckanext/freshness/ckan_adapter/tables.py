@@ -28,8 +28,6 @@ from ..model import TABLES
 GROUP = "freshness.tables"
 """The group of entry points in which other extensions name their tables."""
 
-OWN = "freshness"
-
 
 @dataclass(frozen=True, slots=True)
 class UnusableTables:
@@ -83,7 +81,7 @@ def tables_by_plugin() -> Mapping[str, Sequence[sa.Table]]:
     The metadata of all installed packages are read once: while tables are unusable, each hook asks.
     """
     others = {point.name: point.load() for point in entry_points(group=GROUP)}
-    return {OWN: TABLES, **others}
+    return {"freshness": TABLES, **others}
 
 
 def has_newest_migration(plugin: str) -> bool:

@@ -31,7 +31,7 @@ from ckanext.freshness.tests.status.meddling import MeddlingPlugin
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 
-OWN = ("dataset", "evidence", "resource", "transition", "unindexed")
+OURS = ("dataset", "evidence", "resource", "transition", "unindexed")
 
 
 def write(action: str, **data: Any) -> Any:
@@ -300,7 +300,7 @@ def test_one_that_cannot_be_indexed_does_not_stop_the_others(
 def forget(ids: list[str]) -> None:
     """A catalogue as it was before the extension."""
     write_extras({one: {} for one in ids}, NAMES.extras)
-    for table in OWN:
+    for table in OURS:
         model.Session.execute(sa.text(f"DELETE FROM freshness_{table}"))
     model.Session.commit()
     model.Session.expire_all()
@@ -365,7 +365,7 @@ def test_after_a_pause_of_the_plugin() -> None:
 
 def forget_one(package_id: str) -> None:
     write_extras({package_id: {}}, NAMES.extras)
-    for table in OWN:
+    for table in OURS:
         model.Session.execute(
             sa.text(f"DELETE FROM freshness_{table} WHERE package_id = :id"), {"id": package_id}
         )
