@@ -1,7 +1,7 @@
 """Values that the database keeps whole, as JSON: what is known of a file, and what its checks found.
 
-Their classes are dataclasses, stored as objects; named tuples in them are stored as arrays. A field that a
-stored value lacks has its default.
+Their classes are Structs of msgspec, stored as objects; named tuples in them are stored as arrays. A field that
+a stored value lacks has its default.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 def as_json(value: Any) -> str:
     """Return a value as JSON. PostgreSQL takes every text in it: see :func:`..web.headers.storable`.
 
-    :param value: a dataclass, or containers of them
+    :param value: a Struct, or containers of them
     """
     # A lone surrogate has no UTF-8.
     with contextlib.suppress(UnicodeEncodeError):
@@ -32,7 +32,7 @@ def as_json(value: Any) -> str:
 def read(kind: type[Value], stored: Any) -> Value:
     """Return the value that a column has.
 
-    :param kind: a dataclass
+    :param kind: a Struct
     :param stored: the JSON as Python's own objects
     """
     return msgspec.convert(stored, kind)
