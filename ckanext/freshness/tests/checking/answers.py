@@ -361,8 +361,7 @@ REDIRECTS = (
     ),
     *(
         Case(f"refresh: {status} to the home page under {name}", lost(status, home), BROKEN, name)
-        for status in (404, 410, 500, 503)
-        for name, home in (("HTML", PAGE), ("CSV", PAGE), ("CSV", SEARCHED))
+        for status, name, home in ((404, "HTML", PAGE), (410, "CSV", PAGE), (500, "CSV", SEARCHED))
     ),
     *(
         Case(f"refresh: {status} to {name}", lost(status, sent), BROKEN)
@@ -756,19 +755,11 @@ IN_PLACE = (
             ("a form where a page is meant", 200, SEARCHED, "HTML", PAGES_ONLY),
         )
     ),
-    *(
-        Case(
-            f"a wall after a good file under {format_}",
-            nightly(good, REJECTED % b"1", REJECTED % b"2"),
-            (first, CANNOT_TELL, CANNOT_TELL),
-            format_,
-        )
-        for format_, good, first in (
-            ("HTML", PAGE, Outcome.PAGE),
-            ("API", b'{"a": 1}', FIRST),
-            ("", BODY, FIRST),
-            ("CSV", BODY, FIRST),
-        )
+    Case(
+        "wall: after a good file",
+        nightly(b'{"a": 1}', REJECTED % b"1", REJECTED % b"2"),
+        (FIRST, CANNOT_TELL, CANNOT_TELL),
+        "API",
     ),
     *(
         Case(f"a wall for Mozilla, and {name} for others", walled(plain), nights, format_)
@@ -1112,12 +1103,15 @@ CHANGES = (
         (FIRST, CHANGED, SAME),
         "",
     ),
+    # test_decisions.py has all pairs of detectors.
     *(
         Case(
-            f"another kind: {old} to {new}", nightly(KINDS[old], *[KINDS[new]] * 2), one_change, ""
+            f"another kind: {old} to {new}",
+            nightly(KINDS[old], *[KINDS[new]] * 2),
+            (FIRST, CHANGED, SAME),
+            "",
         )
-        for one_change in [(FIRST, CHANGED, SAME)]
-        for old, new in itertools.permutations(KINDS, 2)
+        for old, new in itertools.pairwise((*KINDS, "CSV"))
     ),
     Case("a date that moves", moving(BODY), WORKS, dated=(0,)),
     Case(
