@@ -1032,7 +1032,11 @@ STORES = (
 
 # Changes, and what is none
 
-WAIT = say(200, b"<!DOCTYPE html><html><title>Please wait</title></html>")
+WAIT = say(
+    200,
+    b"<!DOCTYPE html><html><title>Please wait</title></html>",
+    b"Content-Type: text/html\r\n",
+)
 
 
 def refused(refusal: bytes) -> Answer:

@@ -23,6 +23,7 @@ from ckanext.freshness.checking.run_records import (
 )
 from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.tests.checking.rows import NEW, finding, visit
+from ckanext.freshness.web.errors import FailureReason
 
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
 BEFORE = NOW - timedelta(days=3)
@@ -87,6 +88,13 @@ def test_labels_of_what_is_visited(
     see(counts, "p", SelectionReason.FRESH, metadata)
     counts.checked(found(outcome, metadata=metadata, modified=BEFORE if header else None))
     assert counts.resources() == {label: 1}
+
+
+def test_a_link_is_put_off_only_if_it_was_not_asked() -> None:
+    reason = FailureReason.HOST_SILENT.value
+    assert finding(Outcome.CANNOT_TELL, reason=reason).is_put_off
+    # Its second download was not asked for.
+    assert not finding(Outcome.UNCONFIRMED, reason=reason).is_put_off
 
 
 # Datasets
