@@ -187,6 +187,7 @@ def harvest_here(source_id: str) -> str:
     )
     done = set[str]()
     object_states.wake_lost()
+    model.Session.commit()
     while ids := [row.id for row in waiting if row.id not in done]:
         done.update(ids)
         for object_id in ids:
@@ -198,6 +199,7 @@ def harvest_here(source_id: str) -> str:
                 queue.fetch_and_import_stages(harvester, harvest_object)
         # A batch that ran out of time leaves records behind.
         object_states.wake_lost()
+        model.Session.commit()
     try:
         tk.get_action("harvest_jobs_run")(dict(context), {"source_id": source_id})
     except redis.exceptions.RedisError as error:

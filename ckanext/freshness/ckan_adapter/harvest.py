@@ -205,14 +205,22 @@ def get_harvester(source_type: str | None) -> Any | None:
 
 def publish_jobs(job_ids: Sequence[str]) -> None:
     """Put harvest jobs on ckanext-harvest's gather queue."""
-    publisher = _queue().get_gather_publisher()
-    for job_id in job_ids:
-        publisher.send({"harvest_job_id": job_id})
+    _publish(_queue().get_gather_publisher(), "harvest_job_id", job_ids)
+
+
+def publish_objects(object_ids: Sequence[str]) -> None:
+    """Put harvest objects on ckanext-harvest's fetch queue."""
+    _publish(_queue().get_fetch_publisher(), "harvest_object_id", object_ids)
+
+
+def _publish(publisher: Any, key: str, ids: Sequence[str]) -> None:
+    for one in ids:
+        publisher.send({key: one})
     publisher.close()
 
 
 def unqueued_jobs(job_ids: Iterable[str]) -> list[str]:
-    """Return the harvest jobs that neither wait in Redis nor have been taken by a consumer.
+    """Return the harvest jobs that do not wait in Redis; a consumer may have taken them.
 
     RabbitMQ cannot be asked: if the queues are there, return none.
     """
@@ -220,14 +228,9 @@ def unqueued_jobs(job_ids: Iterable[str]) -> list[str]:
     connection = harvest_queue_connection() if asked else None
     if connection is None:
         return []
-    key = harvest_routing_keys()["gather"]
-    # First the queue, then the taken messages: a consumer may take one in between.
-    waiting = {json.loads(message)["harvest_job_id"] for message in connection.lrange(key, 0, -1)}
-    return [
-        job_id
-        for job_id in asked
-        if job_id not in waiting and not connection.exists(f"{key}:{job_id}")
-    ]
+    messages = connection.lrange(harvest_routing_keys()["gather"], 0, -1)
+    waiting = {json.loads(message)["harvest_job_id"] for message in messages}
+    return [job_id for job_id in asked if job_id not in waiting]
 
 
 def harvest_queue_connection() -> Any | None:

@@ -129,7 +129,7 @@ def sources(now: datetime) -> Iterator[SiteFinding]:
         if words := _stuck(job, now):
             yield problem(
                 f"Job {job.id} of the source {names[job.source_id]}, of {utc_words(job.created)}, {words}",
-                f"{_CALL_HARVESTER} It puts lost work back into the queues, a lost gather after two hours. To "
+                f"{_CALL_HARVESTER} It puts lost work back into the queues. To "
                 f"abandon the job: ckan harvester job-abort {job.id}, then harvest the source again",
             )
 

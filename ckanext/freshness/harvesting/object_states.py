@@ -19,9 +19,10 @@ from sqlalchemy.orm.attributes import set_committed_value
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import is_held, is_loss
-from ..ckan_adapter.harvest import publish_jobs, unqueued_jobs
+from ..ckan_adapter.harvest import publish_jobs, publish_objects, unqueued_jobs
 from ..dates import utc, utc_now
 from ..web.urls import loose_spelling
+from .holds import gather_lock
 from .known_records import RESOURCE_IDS, extras_of
 from .messages import HarvestMessage, Message, MessageCode, to_column
 from .object_writer import BATCHED, KEEP_RESOURCE_IDS, TAKE_PACKAGE_OVER, discard_attempt
@@ -334,16 +335,18 @@ def resume() -> None:
 
     An unexpected error is logged, so that ckanext-harvest can still do its own work for all sources.
     """
-    for step in (_resend_jobs, wake_lost):
+    for step in (_resend_jobs, _resend_objects):
         try:
             step()
-        except redis.exceptions.RedisError as error:
-            log.warning("Redis does not answer (%s): the next harvester run resumes jobs", error)
         except Exception as error:
             if is_loss(error):
                 raise
-            log.exception("Interrupted harvest jobs could not be resumed")
             model.Session.rollback()
+            if isinstance(error, redis.exceptions.RedisError):
+                words = "Redis does not answer (%s): the next harvester run resumes jobs"
+                log.warning(words, error)
+            else:
+                log.exception("Interrupted harvest jobs could not be resumed")
 
 
 def report_abort(job_id: str) -> None:
@@ -387,39 +390,50 @@ def _running(*conditions: Any) -> list[str]:
     return list(model.Session.execute(statement).scalars())
 
 
-def wake_lost() -> None:
-    """Make objects that no process imports wait for messages of their own, and commit.
+def _resend_objects() -> None:
+    """Send messages for the objects that no process imports, whichever queue the site has."""
+    if lost := wake_lost():
+        publish_objects(lost)
+    # If they could not be sent, the next run finds these objects again.
+    model.Session.commit()
+
+
+def wake_lost() -> list[str]:
+    """Make objects that no process imports wait for messages of their own, and return their ids. No commit.
 
     The consumer of their message was killed, or had no time for the whole batch. A consumer that has just taken
     the message holds no lock yet: then two consumers import the object, and the second one finds it done.
     """
     begun = load(_running(_object.c.state.in_(("FETCH", "IMPORT"))))
-    _wait([item.id for item in begun if not is_held(item.lock)])
+    lost = _wait([item.id for item in begun if not is_held(item.lock)])
     other = _object.alias()
     has_messages = sa.exists().where(
         other.c.harvest_job_id == _object.c.harvest_job_id,
         other.c.state.in_(("WAITING", "FETCH", "IMPORT")),
     )
-    _wait(_running(_object.c.state == BATCHED, ~has_messages))
+    return lost + _wait(_running(_object.c.state == BATCHED, ~has_messages))
 
 
-def _wait(object_ids: Collection[str]) -> None:
-    model.Session.execute(
+def _wait(object_ids: Collection[str]) -> list[str]:
+    woken = model.Session.execute(
         sa.update(_object)
         .where(_object.c.id.in_(object_ids), _object.c.state.in_(("FETCH", "IMPORT", BATCHED)))
         .values(state="WAITING")
+        .returning(_object.c.id)
         .execution_options(synchronize_session=False)
     )
-    model.Session.commit()
+    return list(woken.scalars())
 
 
 def _resend_jobs() -> None:
-    """Queue running jobs again that wait for their gather but are in no queue.
+    """Queue running jobs again that are in no queue and that no process gathers.
 
-    ckanext-harvest resends objects, but not jobs. A job gets lost if Redis was away when it was to be
-    queued, or if the database was away when a consumer took it. Works only with queues in Redis.
+    ckanext-harvest resends a job only two hours after a consumer took it. A job gets lost if its consumer was
+    killed, if Redis was away when it was to be queued, or if the database was away when a consumer took it. One
+    that has just been taken may be gathered again: the second consumer finds it done. Works only with queues in
+    Redis.
     """
-    lost = unqueued_jobs(
+    unqueued = unqueued_jobs(
         model.Session.execute(
             sa.select(_job.c.id)
             .select_from(_job.join(_source, _source.c.id == _job.c.source_id))
@@ -431,6 +445,7 @@ def _resend_jobs() -> None:
             )
         ).scalars()
     )
+    lost = [job_id for job_id in unqueued if not is_held(gather_lock(job_id))]
     for job_id in lost:
-        log.warning("Harvest job %s was in no queue: it is gathered again", job_id)
+        log.warning("No process gathers the harvest job %s: it is queued again", job_id)
     publish_jobs(lost)
