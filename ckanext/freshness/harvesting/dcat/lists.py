@@ -54,19 +54,14 @@ class CatalogueLists:
         return {*self.facts, *self.end.containers.unreadable, *self.gone.urls}
 
     async def read(self) -> None:
-        """Read all lists.
-
-        If the pages of a list do not fit each other, because it changed meanwhile, they are read once more.
-        """
+        """Read all lists."""
         waiting = [self.end.containers.root]
         while waiting:
             url = waiting.pop(0)
             self.facts[url] = ListFacts()
             try:
                 with understood(url):
-                    below = await self._read_pages(url, 0)
-                    if self.facts[url].misfit:
-                        below |= await self._read_pages(url, 1)
+                    below = await self._read_list(url, 0)
             except UnreadableDocument as failure:
                 del self.facts[url]
                 is_root = url == self.end.containers.root
@@ -90,7 +85,7 @@ class CatalogueLists:
             misfit, before = facts.misfit, self._listed[url]
             try:
                 with understood(url):
-                    below = await self._read_pages(url, 2)
+                    below = await self._read_list(url, 2)
             except UnreadableDocument as failure:
                 facts.misfit = misfit or str(failure.reason)
                 continue
@@ -100,6 +95,13 @@ class CatalogueLists:
             elif facts.page_size is None and self._listed[url] != before:
                 changed = "its list of datasets changed while it was read"
             facts.misfit = misfit or facts.misfit or changed
+
+    async def _read_list(self, url: str, number: int) -> set[str]:
+        """Read a list: if its pages do not fit each other, because it changed meanwhile, once more."""
+        below = await self._read_pages(url, number)
+        if self.facts[url].misfit:
+            below |= await self._read_pages(url, number + 1)
+        return below
 
     async def _read_pages(self, url: str, number: int) -> set[str]:
         """Read the pages of a list, and keep their datasets.

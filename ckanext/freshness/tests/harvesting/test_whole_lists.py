@@ -206,6 +206,9 @@ NOT_WHOLE: dict[str, Row] = {
         "The server has a fault (503)",
         before=PAGES,
     ),
+    "three pages, and a fault of the second one when they are read again": Row(
+        fault(lambda: faults.Status(503, after=1, times=1), "/c?page=2"), LATER, before=PAGES
+    ),
     "a page without records": Row(paged("/c?page=3", ""), KEPT, "lists nothing", before=PAGES),
     "no link to the next page": Row(
         page(PAGES[0]), KEPT, "it lists 2 records and names no further pages", before=PAGES
