@@ -217,7 +217,12 @@ def _resources(
         for old, new in zip(found, laid, strict=True)
     ]
     listed = {old.get("id") for old in found if old is not None}
-    of_editors = [one for one in existing if was[one.get("id")] is None]
+    # Without URL and name, it cannot be told from one that the source states.
+    of_editors = [
+        one
+        for one in existing
+        if was[one.get("id")] is None and (one.get("url") or one.get("name"))
+    ]
     return merged + [dict(one) for one in of_editors if one.get("id") not in listed]
 
 

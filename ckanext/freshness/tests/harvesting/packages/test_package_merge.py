@@ -216,6 +216,14 @@ def test_an_upload_is_never_the_sources() -> None:
     assert [one["name"] for one in package["resources"]] == ["Two", "One, renamed", "Four", "Nine"]
 
 
+def test_a_resource_without_url_and_name_is_the_sources() -> None:
+    """CKAN gives its format another name, so that nothing else tells."""
+    new = {"extras": [], "resources": [{"format": "text/csv"}]}
+    existing = {"extras": [], "resources": [{"id": "r", "format": "CSV", "url": ""}]}
+    laid = LaidOutRecord(new, [])
+    assert merge(existing, laid, before=laid)["resources"] == new["resources"]
+
+
 @pytest.mark.parametrize(
     ("before", "stored", "now", "kept"),
     [
