@@ -163,7 +163,7 @@ class TableReader:
     def _add(self, rows: Sequence[Sequence[Any]]) -> None:
         width = self._width
         if set(map(len, rows)) != {width}:
-            rows = [[*row[:width], *[""] * (width - len(row))] for row in rows]
+            rows = [row if len(row) == width else [*row, *[""] * width][:width] for row in rows]
         for cell, column in list(self._columns.items()):
             try:
                 may_have_dates = column.add(Counter(map(cell, rows)))
