@@ -197,12 +197,13 @@ def write(
     :param package: is passed to the action. Refused values are removed from it.
     :param stated: the values that come from the record. No others are removed.
     :param names: names for a new package, the best first. The first one that is free becomes its name.
-    :param instead: values to write in place of refused ones, by key.
+    :param instead: values to write in place of refused ones, by key. CKAN may refuse these, too.
     :returns: a warning for each removed value.
     :raises tk.ValidationError: CKAN refuses something else.
     """
     warnings: list[str] = []
     refused: dict[str, Any] = {}
+    replacing = dict(instead or {})
     untried = list(names)
     if untried:
         package["name"] = untried.pop(0)
@@ -222,9 +223,9 @@ def write(
                 # A required value that was removed is missing now, because it was refused before.
                 known = {key: refused.get(key, errors[key]) for key in errors}
                 raise tk.ValidationError(known) from error
-            left_out = errors.keys() - NOT_STATED - package.keys()
-            package.update(
-                {key: value for key, value in (instead or {}).items() if key in left_out}
-            )
+            left_out = replacing.keys() & errors.keys() - package.keys()
+            replaced = {key: replacing.pop(key) for key in left_out}
+            package.update(replaced)
+            stated = {**stated, **replaced}
             refused |= {key: errors[key] for key in errors.keys() - NOT_STATED}
             warnings += removed

@@ -195,7 +195,7 @@ class PackageWriter:
         instead = {
             key: existing[key]
             for key, value in as_before
-            if key in existing and laid.package.get(key) == value
+            if existing.get(key, value) != value == laid.package.get(key)
         }
         return ckan_actions.write("package_update", begin, merged, laid.package, instead=instead)
 

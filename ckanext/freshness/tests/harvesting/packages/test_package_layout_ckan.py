@@ -16,7 +16,7 @@ from ckanext.freshness.harvesting.packages.licenses import license_index
 from ckanext.freshness.harvesting.packages.merge import merge
 from ckanext.freshness.harvesting.rdf.source_type import OWNED_KEYS
 from ckanext.freshness.harvesting.record import RESOURCE_KEYS, Record
-from ckanext.freshness.tests.harvesting.conftest import SCHEMAS
+from ckanext.freshness.tests.harvesting.conftest import SCHEMAS, STRICT
 
 
 @pytest.fixture
@@ -31,11 +31,15 @@ def site(schema: str) -> CatalogSite:
 
 
 def write(
-    action: str, package: dict[str, Any], stated: dict[str, Any], names: Sequence[str] = ()
-) -> None:
+    action: str,
+    package: dict[str, Any],
+    stated: dict[str, Any],
+    names: Sequence[str] = (),
+    **instead: str,
+) -> list[str]:
     """Write a package as an import does, without the values that CKAN refuses."""
     context = {"user": call_action("get_site_user")["name"], "ignore_auth": True}
-    ckan_actions.write(action, context.copy, package, stated, names)
+    return ckan_actions.write(action, context.copy, package, stated, names, instead=instead)
 
 
 def shown(package_id: str) -> dict[str, Any]:
@@ -87,3 +91,13 @@ def test_an_odd_text_everywhere_is_saved_and_shown(site: CatalogSite, app: Any) 
             again.package,
         )
         assert app.get(f"/dataset/{name}").status_code == 200
+
+
+@pytest.mark.parametrize("schema", [STRICT], indirect=True)
+@pytest.mark.parametrize("own", ["not a name!", "no name either!", "a-name"])
+def test_a_value_in_place_of_a_refused_one(schema: str, own: str) -> None:
+    """It may be refused, too: a package has values that were legal when they were written."""
+    stated = {"title": "T", "version": "v1", "identifier": "not a name!"}
+    warnings = write("package_create", dict(stated), stated, ["name"], identifier=own)
+    assert len(warnings) == (1 if own == "a-name" else 2)
+    assert shown("name").get("identifier") == (own if own == "a-name" else None)
