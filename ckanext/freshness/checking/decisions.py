@@ -107,7 +107,6 @@ class OutcomeTraits(Struct, frozen=True):
     :ivar date_is_change: whether a newer date shows a change, since the contents were not compared
     :ivar is_unchanged: whether the file is known not to have changed since the previous check
     :ivar is_new_content: whether what was known of other content is forgotten
-    :ivar is_first: whether it is one of the first check of a URL
     :ivar is_news: whether a new URL with this outcome is news of the data
     """
 
@@ -119,7 +118,6 @@ class OutcomeTraits(Struct, frozen=True):
     date_is_change: bool = False
     is_unchanged: bool = False
     is_new_content: bool = False
-    is_first: bool = False
     is_news: bool = True
 
     @property
@@ -135,12 +133,8 @@ OUTCOMES: Mapping[Outcome, OutcomeTraits] = {
     Outcome.NOT_MODIFIED: _SAME,
     Outcome.HEADER: replace(_SAME, group="changed", is_unchanged=False, date_is_change=True),
     Outcome.SAME_HASH: replace(_READ, is_unchanged=True),
-    Outcome.FIRST_HASH: replace(
-        _READ, group="first", date_is_change=True, is_new_content=True, is_first=True
-    ),
-    Outcome.REPEAT_HASH: replace(
-        _READ, is_unchanged=True, is_new_content=True, is_first=True, is_news=False
-    ),
+    Outcome.FIRST_HASH: replace(_READ, group="first", date_is_change=True, is_new_content=True),
+    Outcome.REPEAT_HASH: replace(_READ, is_unchanged=True, is_new_content=True, is_news=False),
     Outcome.CHANGED: replace(_READ, group="changed", is_new_content=True),
     Outcome.API: OutcomeTraits("undetectable", found=True, hashed=True, undetermined="api"),
     Outcome.UNCONFIRMED: OutcomeTraits("failed", found=True),

@@ -146,7 +146,7 @@ def meaning_of_text(
     if not words.isdisjoint(_PLAIN_TEXTS):
         return _DATA
     text, size = file.text, file.size
-    if last is not None and not file.is_marked and last.is_header(text):
+    if last is not None and last.is_header(text):
         return _DATA
     is_any = takes_pages and words.isdisjoint(_STRUCTURED)
     if takes_pages:
@@ -161,7 +161,7 @@ def meaning_of_text(
         if found is None:
             return _DATA
         looks = _reports_error(found, is_list=text[:1] == "[", is_other=is_other)
-        is_message = looks and _is_message(found) and (is_any or _has_all_names(found, last))
+        is_message = _is_message(found) and (is_any or _has_all_names(found, last))
     elif text[:1] == "<":
         looks = _DOCUMENT.match(text) is not None
     elif is_other or last is None or not last.names:
@@ -241,8 +241,4 @@ def _is_in_bad_state(found: dict[str, object]) -> bool:
 
 def _told(found: dict[str, object]) -> set[str]:
     """Return the names of an object, without those that have no value or only say that there is no error."""
-    return {
-        name
-        for name, value in found.items()
-        if value and (isinstance(value, (dict, list)) or str(value).lower() not in _NO_ERROR)
-    }
+    return {name for name, value in found.items() if value and str(value).lower() not in _NO_ERROR}

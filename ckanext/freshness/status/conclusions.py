@@ -60,7 +60,7 @@ def write(
             concerned.add(package_id)
         elif traits.undetermined is not None:
             undetermined.add(package_id)
-        if traits.is_first:
+        if traits.is_new_content:
             first.add(package_id)
         if traits.found:
             seen.add(package_id)

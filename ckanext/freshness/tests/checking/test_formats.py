@@ -306,7 +306,9 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     ("XML", SCRIPTS, (), DOCUMENTS),
     ("SHP", (JSON,), (FEATURES,), ()),
     ("ODS", (XML,), (FLAT_ODS,), ()),
-    ("XLS", (PAGE,), (MSO_SHEET,), ()),
+    ("XLS", (PAGE,), (MSO_SHEET, b"<table><tr><td>1"), ()),
+    # Its end is not among the bytes that were read.
+    ("CSV", (), (b'<?xml version="1.0"?><a>' + b"<b/>" * SHORT,), ()),
     # Formats that the table lacks: a web page is no such file.
     *((name, (PAGE, XHTML, WALL, b""), (), (CSV, ROW, KML, ZIP, HTML_SHEET)) for name in UNKNOWN),
     *((name, (b"",), (), (PAGE, XHTML, CSV, JSON, ERROR, TRACE)) for name in PAGES_OF_SITES),
@@ -502,6 +504,7 @@ RECORD = b"Ada,1\n"
         ("JSON", b'{"message": "Good", "lines": [1]}', b'{"message": "x", "lines": [2]}', None),
         # Files that are being prepared
         ("JSON", None, b'{"status": "processing"}', "perhaps"),
+        ("JSON", None, b'{"status": "running", "lines": [1]}', None),
         ("CSV", CSV, b'{"status": "Pending", "progress": 12}', "perhaps"),
         ("JSON", b'{"status": "done", "a": [1]}', b'{"status": "in progress"}', "perhaps"),
         # ckan/ckanext-xloader#39
