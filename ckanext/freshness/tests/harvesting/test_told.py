@@ -18,8 +18,10 @@ from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.dates import utc, utc_now
 from ckanext.freshness.harvesting.job_report import nothing_found
-from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source
+from ckanext.freshness.reporting import harvests
+from ckanext.freshness.tests.harvesting.conftest import TITLES, Harvest, Job, add_source
 from ckanext.freshness.tests.harvesting.harvested_site import preview as make_preview
+from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -101,6 +103,32 @@ def test_a_new_source_without_anything(
     fdp.add_dataset(fdp.catalogs[0] if fdp.catalogs else fdp.add_catalog())
     assert harvest.run().errors == []
     assert nothing_found(harvest.preview().survey) is None
+
+
+def test_the_first_errors_are_in_their_order(
+    stumbling: StumblingPlugin, fdp: FdpServer, harvest: Harvest
+) -> None:
+    """However PostgreSQL joins the packages, here by their ids."""
+    harvest.run()
+    for record in fdp.datasets:
+        fdp.change(record, description="Edited")
+    stumbling.writes.update(TITLES)
+    assert harvest.run().stats["errored"] == 3
+    model.Session.execute(
+        sa.text(
+            "UPDATE harvest_object_error e SET created = now() - n * interval '1 second' FROM ("
+            " SELECT o.id, row_number() OVER (ORDER BY o.package_id) AS n"
+            " FROM harvest_object o) o WHERE o.id = e.harvest_object_id"
+        )
+    )
+    titles = sa.text("SELECT title FROM package WHERE type = 'dataset' ORDER BY id DESC")
+    expected = list(model.Session.execute(titles).scalars())
+    model.Session.execute(
+        sa.text("SET LOCAL enable_nestloop = off; SET LOCAL enable_hashjoin = off")
+    )
+    (job,) = harvests.jobs([harvest.source["id"]], 1, errors=3)
+    assert [row["title"] for row in job.record_errors] == expected
+    model.Session.rollback()
 
 
 # Records that another source has harvested
