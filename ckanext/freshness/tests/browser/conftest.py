@@ -41,6 +41,7 @@ def started_chromium() -> Iterator[Any]:
         try:
             browser = started.chromium.launch(
                 executable_path=program,
+                timeout=120_000,
                 # The pages must not contact other servers.
                 args=[
                     "--no-proxy-server",

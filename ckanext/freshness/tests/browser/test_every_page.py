@@ -380,6 +380,7 @@ def test_printed_pages_have_the_data_and_no_controls(tab: Any, world: dict[str, 
 
 def test_without_scripts(chromium: Any, site: str, world: dict[str, Any]) -> None:
     context = chromium.new_context(base_url=site, java_script_enabled=False)
+    context.set_default_timeout(60_000)
     try:
         tab = context.new_page()
         tab.goto("/freshness")

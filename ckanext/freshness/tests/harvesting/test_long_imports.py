@@ -52,7 +52,7 @@ def test_an_import_that_does_not_end(
     harvest.configure(delete_unlisted=True)
     stumbling.during["Dataset 1"] = remove_the_session
     # Imports that end take a tenth of a second, and ten times as much on a busy machine.
-    monkeypatch.setattr(adapter, "RECORD_TIME", timedelta(seconds=3))
+    monkeypatch.setattr(adapter, "RECORD_TIME", timedelta(seconds=6))
     first = harvest.run()
     ended(first.errors)
     assert (first.stats["added"], first.stats["errored"]) == (2, 1)

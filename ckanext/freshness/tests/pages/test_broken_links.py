@@ -232,7 +232,7 @@ def test_an_address_is_saved_only_after_a_check_that_finds_a_file(
 ) -> None:
     large = b"week,rain\n" * 1000
     monkeypatch.setattr(requested, "_LEAST", len(large) // 2)
-    monkeypatch.setattr(requested, "SECONDS", 3.0)
+    monkeypatch.setattr(requested, "SECONDS", 8.0)
     csv = {"Content-Type": "text/csv"}
     server.files |= {
         "/large.csv": Answer(200, large, csv),
