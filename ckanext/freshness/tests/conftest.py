@@ -21,9 +21,12 @@ def loggers() -> None:
 
 @pytest.fixture(scope="session")
 def usual_site() -> Any:
-    """The one `UsualSite` of a run."""
+    """The one `UsualSite` of a run, without the jobs and workers that a killed run has left."""
+    from ckan.lib.redis import connect_to_redis
+
     from ckanext.freshness.tests.usual_site import UsualSite
 
+    connect_to_redis().flushdb()
     return UsualSite()
 
 

@@ -101,6 +101,7 @@ def test_forms_of_other_sites_are_refused(
     assert "gets no mails" in browser.post("/freshness/mails", data={**sent, "mails": "none"}).body
 
 
+@pytest.mark.usefixtures("clean_redis")
 def test_costly_actions_in_an_hour() -> None:
     editor, other = (factories.User()["name"] for _ in range(2))
     owner = factories.Organization(users=[{"name": editor, "capacity": "admin"}])["id"]
