@@ -70,9 +70,9 @@ def overdue(now: datetime) -> Iterator[News]:
 def _crossed(statuses: tuple[str, ...], receivers: Receivers, now: datetime) -> Iterator[News]:
     """Yield the datasets that have crossed the date of the first of some statuses, and are beyond it.
 
-    A dataset's first status is no news, since it may be years old. Neither is an old date that a check finds
-    at its server, nor a change of the site's thresholds, which could affect thousands of datasets. Ignored
-    datasets are left out.
+    A dataset's first status is no news, since it may be years old. Neither is the status that it gets back if
+    a confirmation is withdrawn, nor an old date that a check finds at its server, nor a change of the site's
+    thresholds, which could affect thousands of datasets. Ignored datasets are left out.
     """
     crossed = _CROSSED.format(date=statuses[0], open=IS_OPEN.format(row="d"))
     today = now.date().isoformat()
@@ -86,6 +86,7 @@ _CROSSED = """
 SELECT t.package_id, d.{date} AS crossed_at FROM (
     SELECT DISTINCT ON (package_id) package_id, from_status, cause FROM freshness_transition
     WHERE to_status = ANY(:statuses) AND coalesce(from_status, '') <> ALL(:statuses)
+        AND cause <> 'withdrawal'
     ORDER BY package_id, id DESC
 ) t JOIN freshness_dataset d ON d.package_id = t.package_id AND d.{date} <= :now
 WHERE t.from_status IS NOT NULL AND t.cause NOT IN ('recompute', 'check') AND {open}"""

@@ -25,6 +25,7 @@ from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.mails import digests, news
 from ckanext.freshness.mails.recipients import Person
 from ckanext.freshness.mails.report import MailReport, NotifyState
+from ckanext.freshness.model import FreshnessTransition
 from ckanext.freshness.runs import night
 from ckanext.freshness.tests.mails.conftest import (
     DELINQUENT,
@@ -363,6 +364,35 @@ def test_dates_that_are_crossed(make: Make) -> None:
             model.Session.execute(sa.text(statement), {**values, **dated})
         found = [one.about.partition(":")[0] for one in news.overdue(later())]
         assert found == expected, (before, after, cause)
+
+
+def test_a_confirmation_that_is_withdrawn_crosses_no_date(make: Make) -> None:
+    made = make("rain")
+    past = later(-1).replace(tzinfo=None)
+    model.Session.execute(
+        sa.text("UPDATE freshness_dataset SET due = :past, overdue = :past, delinquent = :past"),
+        {"past": past},
+    )
+    for first, expected in (("recompute", []), ("time", ["overdue", "delinquent"])):
+        model.Session.execute(sa.text("DELETE FROM freshness_transition"))
+        before = None if first == "recompute" else "due"
+        for from_status, to_status, cause in (
+            (before, "delinquent", first),
+            ("delinquent", "fresh", "confirmation"),
+            ("fresh", "delinquent", "withdrawal"),
+        ):
+            model.Session.add(
+                FreshnessTransition(
+                    package_id=made["id"],
+                    from_status=from_status,
+                    to_status=to_status,
+                    changed_at=past,
+                    cause=cause,
+                )
+            )
+            model.Session.flush()
+        found = [one.about.partition(":")[0] for one in news.overdue(later())]
+        assert found == expected, first
 
 
 def person(**hours: float) -> Person:
