@@ -156,7 +156,7 @@ class HdxCheck:
             return False
         for one in found:
             # Any other page is no more than a redirect.
-            if one.step.reason in (None, "leads on"):
+            if one.step.reason in (None, WALL, "leads on"):
                 self._before.setdefault(one.resource.resource_id, one)
         self._requests.follow_page(target)
         self._ask_again(received.answer)

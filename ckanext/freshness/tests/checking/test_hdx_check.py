@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ from ckanext.freshness.checking.formats import TableShape
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.tests.checking.workbooks import workbook
+from ckanext.freshness.tests.runs.stories import WALL, page
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.web.support import (
@@ -185,6 +187,31 @@ def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> No
 
     mended = one(server, first.known, format="XLSX")
     assert (mended.outcome, mended.known.found) == (Outcome.SAME_HASH, None)
+
+
+def test_a_wall_in_place_of_data_for_weeks_is_no_other_file(server: FileServer) -> None:
+    promised = {"format": "GeoJSON", "mimetype": "text/html"}
+    features = [{"type": "Feature", "geometry": None, "properties": {"n": n}} for n in range(5)]
+    data = json.dumps({"type": "FeatureCollection", "features": features}).encode()
+    server.files["/file.csv"] = Answer(200, data)
+    first = one(server, **promised).known
+    waits = structs.replace(first, waits_since=NOW - timedelta(days=11))
+    server.files["/file.csv"] = Answer(200, WALL, {"Content-Type": "text/html"})
+    found = one(server, waits, **promised)
+    assert (found.outcome, found.attempt.reason) == (Outcome.CANNOT_TELL, "wall")
+    assert found.known == waits
+
+
+def test_a_wall_that_leads_on_for_another_resource_stays_a_wall(server: FileServer) -> None:
+    refresh = "<meta http-equiv='refresh' content='0; url=/gone'><table></table>"
+    wall = page("Just a moment...", 1, refresh)
+    # By its type, the page could be a saved workbook, which is no CSV file.
+    server.files["/file.csv"] = Answer(200, wall, {"Content-Type": "text/csv"})
+    server.files["/gone"] = Answer(404)
+    url = f"{server.url}/file.csv"
+    found = run_check([visit(url, resource_id=name, format=name) for name in ("API", "CSV")])
+    outcomes = {one.resource.resource_id: one.outcome for one in found}
+    assert outcomes == {"API": Outcome.CANNOT_TELL, "CSV": Outcome.ERROR}
 
 
 def test_a_file_that_opens_at_one_of_two_downloads(server: FileServer, seen: KnownContent) -> None:
