@@ -190,7 +190,7 @@ def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> No
 
 
 def test_a_wall_in_place_of_data_for_weeks_is_no_other_file(server: FileServer) -> None:
-    promised = {"format": "GeoJSON", "mimetype": "text/html"}
+    promised: dict[str, Any] = {"format": "GeoJSON", "mimetype": "text/html"}
     features = [{"type": "Feature", "geometry": None, "properties": {"n": n}} for n in range(5)]
     data = json.dumps({"type": "FeatureCollection", "features": features}).encode()
     server.files["/file.csv"] = Answer(200, data)
