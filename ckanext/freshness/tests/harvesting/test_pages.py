@@ -26,12 +26,13 @@ from ckanext.freshness.tests.harvesting.harvested_site import (
     make_harvested_site,
 )
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.harvest.model import HarvestSource
+from ckanext.harvest.model import HarvestJob, HarvestObject, HarvestObjectError, HarvestSource
 
 make_world = make_harvested_site
 
 HELD = ALL - KEPT
 NOW = datetime.now(timezone.utc)
+ODD = "http://example.org/odd"
 
 
 class Browser:
@@ -315,10 +316,32 @@ def test_what_is_kept_needs_no_attention_and_can_still_be_deleted(
             bad = texts(page, "[data-state=bad]:not(.fr-row--job, .fr-row--job *)")
             assert "on hold" not in " ".join(bad), url
         assert held in hrefs(editor.get(admin(world.ocean)), ".page-header a")
+        # Another error of the job is told in its place.
+        add_error_of_record(world.ocean)
+        (note,) = (
+            one
+            for one in texts(editor.get("/freshness"), "#freshness-attention li")
+            if "could not be harvested" in one
+        )
+        assert "on hold" not in note
     finally:
+        model.Session.query(HarvestObjectError).filter_by(message="odd").delete()
+        model.Session.query(HarvestObject).filter_by(guid=ODD).delete()
+        model.Session.commit()
         editor.post(held, list_id=shown)
         editor.post(f"{held}/undo", list_id=shown)
     assert "would be deleted. We stopped that." in words(editor.get(held))
+
+
+def add_error_of_record(harvest: Harvest) -> None:
+    """Add a record with an error to the last job of a source."""
+    job = model.Session.query(HarvestJob).filter_by(source_id=harvest.source["id"])
+    record = HarvestObject(guid=ODD, job=job.order_by(HarvestJob.created.desc()).first())
+    record.state, record.report_status = "ERROR", "errored"
+    model.Session.add(record)
+    model.Session.flush()
+    model.Session.add(HarvestObjectError(message="odd", stage="Import", object=record))
+    model.Session.commit()
 
 
 def test_a_list_that_nobody_has_seen_is_not_approved(editor: Browser, world: HarvestedSite) -> None:
