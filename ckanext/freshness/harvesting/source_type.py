@@ -147,9 +147,9 @@ class SourceType:
 
     @property
     def owned_keys(self) -> frozenset[str]:
-        """Return the keys that are removed from a package when its record no longer has them.
+        """Return the keys that leave a package of another harvester if its record does not have them.
 
-        The keys of the record's previous harvest are added.
+        They count only if that harvester has not kept what its source stated.
         """
         return frozenset()
 

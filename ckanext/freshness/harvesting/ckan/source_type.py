@@ -101,13 +101,6 @@ class CkanPortalType(SourceType):
         """Return the URL of a record of ckanext-harvest's harvester, whose guid is the dataset's id."""
         return site_of(source_url).url_of("dataset", guid) if _ID.fullmatch(guid) else None
 
-    @property
-    def owned_keys(self) -> frozenset[str]:
-        """The fields of CKAN that every dataset has. All others are those of the previous harvest."""
-        from ..packages.layout import CORE_KEYS
-
-        return CORE_KEYS
-
     async def read(self, opened: SourceClient, given: CrawlInput, sink: Sink) -> CrawlEnd:
         from .crawl import crawl
         from .datasets import CrawlOptions

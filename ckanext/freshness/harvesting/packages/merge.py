@@ -2,9 +2,9 @@
 
 ``package_update`` replaces a dataset. Therefore everything that is to stay must be passed back to it. The
 harvester owns the keys, tags, resources and languages that the source stated at the previous harvest: if the
-source no longer gives them, they are removed. If no earlier record is known, the harvester owns every key that
-a record can have, all tags, and all resources but uploads. Everything else in the package (an editor's
-maintainer, tags, files and translations, another extension's extras, groups, privacy) stays.
+source no longer gives them, they are removed. If another harvester did not keep what its source stated, ours
+owns every key that it can have written, all tags, and all resources but uploads. Everything else in the package
+(an editor's maintainer, tags, files and translations, another extension's extras, groups, privacy) stays.
 
 A distribution that comes back gets the id that its resource had. Some time after a resource was removed, CKAN
 deletes its row, and with it the id. Therefore ids are made of the dataset's id and the distribution's identity.

@@ -130,9 +130,18 @@ class PackageWriter:
         """Return the packages that a record may have, the best first."""
         return pending.package_id, pending.extras.get("adopted"), self._earlier.get(pending.url)
 
-    def _before(self, package_id: str, site: CatalogSite) -> LaidOutRecord | None:
-        """Return a package as its source stated it at the previous harvest; None if nothing tells."""
+    def _before(
+        self, package_id: str, laid: LaidOutRecord, site: CatalogSite
+    ) -> LaidOutRecord | None:
+        """Return a package as its source stated it at the previous harvest.
+
+        :param laid: the package as its source states it now.
+        :returns: None if another harvester did not keep that
+        """
         text = self._contents.get(package_id)
+        if text is None:
+            # The source's history was cleared: what else the package has may be an editor's.
+            return laid
         record = Record.from_json(text)
         return package_of_another(text) if record is None else package_dict(record, site)
 
@@ -165,7 +174,7 @@ class PackageWriter:
         )
         site = self._sites[pending.package_type]
         ckan_actions.drop_taken_ids(laid.package, package.id)
-        before = self._before(package.id, site)
+        before = self._before(package.id, laid, site)
         merged = merge(existing, laid, site.keep_fields, before=before, owned=self._owned)
         if self._membership.is_of_source(record) and "owner_org" in laid.package:
             merged["owner_org"] = laid.package["owner_org"]

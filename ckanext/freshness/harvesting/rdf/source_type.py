@@ -51,7 +51,7 @@ OWNED_KEYS = frozenset(
         *(f"dcat_{key}" for key in ("issued", "modified", "publisher_name", "publisher_email")),
     ]
 )
-"""Keys that leave a package taken over from another harvester if its source does not give them."""
+"""Keys that leave a package of ``fair_data_point_harvester`` if its source does not give them."""
 
 RDF_KEYS = {
     # ckanext-fairdatapoint's documentation has a single text.

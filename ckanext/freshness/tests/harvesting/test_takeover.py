@@ -169,6 +169,14 @@ def test_a_source_whose_history_was_cleared_has_its_datasets(fdp: FdpServer) -> 
     before = identities(harvest), resource_ids(harvest)
     packages = {package_id for _, package_id in harvest.current()}
     edited = fdp.datasets[0]
+    shown = stored(before[0][fdp.iri_of(edited)][0])
+    own = {
+        "extras": [*shown["extras"], {"key": "documentation", "value": "On paper"}],
+        "tags": [{"name": "by an editor"}],
+        "resources": [*shown["resources"], {"name": "Mine", "url": "https://example.org/mine"}],
+    }
+    call_action("package_patch", {"user": sysadmin()}, id=shown["id"], **own)
+    before = identities(harvest), resource_ids(harvest)
     for _ in range(2):
         clear_history(harvest)
         assert harvest.current() == []
@@ -178,7 +186,9 @@ def test_a_source_whose_history_was_cleared_has_its_datasets(fdp: FdpServer) -> 
         assert harvest.run().errors == []
         assert (identities(harvest), resource_ids(harvest)) == before
         assert {package_id for _, package_id in harvest.current()} == packages
-        assert harvest.datasets()[fdp.iri_of(edited)]["title"] == "Edited"
+        after = harvest.datasets()[fdp.iri_of(edited)]
+        assert (after["title"], extras(after)["documentation"]) == ("Edited", "On paper")
+        assert "by an editor" in [tag["name"] for tag in after["tags"]]
     assert harvest.run().stats["not modified"] == 5
 
 
