@@ -21,7 +21,7 @@ class Role(Enum):
     WRITTEN = "written"
     """When the row was written. It counts only if nothing else does."""
     OTHER = "other"
-    """Something else, such as a birth or a plan."""
+    """Something else, such as a birth, a plan or the making of the file."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -34,6 +34,7 @@ _OTHER_WORDS = _words(
     target projected projection expected founded established incorporated incorporation release released
     premiere debut model vintage built build construction constructed manufactured manufacture commissioned
     installed license licence hire hired joined retired age valid validity warranty copyright edition invented
+    exported export extracted extract generated downloaded retrieved accessed fetched abgerufen
     deces prevu prevue creation echeance muerte vencimiento previsto prevista fundacion morte scadenza
     fondazione nascimento tod frist gultig narozeni urodzenia fodt syntymaaika
     """
@@ -47,12 +48,11 @@ _OTHER_STEMS = _words(
 )
 _WRITTEN_WORDS = _words(
     """
-    created create updated update modified modify changed inserted imported import loaded load extracted
-    extract exported export downloaded retrieved accessed scraped fetched ingested processed generated entered
-    added recorded published publication posted submitted checked verified revised edited timestamp erstellt
-    aktualisiert geandert angelegt abgerufen importiert stand maj cree modifie modification publie creado
-    actualizado actualizacion modificado modificacion publicado creato aggiornato aggiornamento modificato
-    pubblicato criado atualizado atualizacao bijgewerkt gewijzigd aangemaakt
+    created create updated update modified modify changed inserted imported import loaded load scraped
+    ingested processed entered added recorded published publication posted submitted checked verified revised
+    edited timestamp erstellt aktualisiert geandert angelegt importiert stand maj cree modifie modification publie
+    creado actualizado actualizacion modificado modificacion publicado creato aggiornato aggiornamento
+    modificato pubblicato criado atualizado atualizacao bijgewerkt gewijzigd aangemaakt
     """
 )
 _WRITTEN_STEMS = _words("lastupdate aktualisierung anderungs aenderungs erfassung miseajour")
