@@ -182,7 +182,7 @@ _DELETE_GONE = f"DELETE {_GONE} AND NOT i.published"
 
 _KNOWN = """
 SELECT i.resource_id, i.package_id, i.dataset_name, coalesce(r.url, '') AS url,
-    i.state, c.key, c.zip_key, c.size, c.filename
+    CAST(i.state AS text) AS state, c.key, c.zip_key, c.size, c.filename
 FROM freshness_iati i
 JOIN resource r ON r.id = i.resource_id AND r.state = 'active'
 JOIN package p ON p.id = r.package_id AND p.state = 'active'

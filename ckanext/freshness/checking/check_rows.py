@@ -385,7 +385,7 @@ _TO_CHECK = f"""
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     r.url = e.access_url AND coalesce(e.download_url, '') = '' AS may_be_landing_page,
-    c.known, c.shape IS NOT NULL AS has_shape, m.date_column, d.frequency_days,
+    CAST(c.known AS text) AS known, c.shape IS NOT NULL AS has_shape, m.date_column, d.frequency_days,
     {_IS_NEW} AS is_new, {_IS_TOUCHED} AS is_touched, (
         SELECT max(e.happened_at) FROM freshness_evidence e
         WHERE e.package_id = c.package_id AND e.resource_id = c.resource_id AND (
