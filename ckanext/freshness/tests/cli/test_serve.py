@@ -43,7 +43,7 @@ def test_the_last_night_that_was_due(now: str, due: str) -> None:
     assert last_due(datetime.fromisoformat(now), time(1, 30)) == datetime.fromisoformat(due)
 
 
-@pytest.mark.usefixtures("kept_db")
+@pytest.mark.usefixtures("clean_db")
 def test_a_night_is_done_once_its_figures_are_stored() -> None:
     due = datetime(2026, 3, 2, 1, 30, tzinfo=UTC)
     counts.store(due - timedelta(hours=2), counts.of_statuses({"fresh": 1}))
@@ -52,7 +52,7 @@ def test_a_night_is_done_once_its_figures_are_stored() -> None:
     assert serve._is_done(due)
 
 
-@pytest.mark.usefixtures("kept_db")
+@pytest.mark.usefixtures("clean_db")
 def test_a_night_is_tried_again_until_it_is_done() -> None:
     """It is killed, then another machine works on it. Only then does it store its figures."""
     codes, pauses = iter([-9, 1]), []
