@@ -50,9 +50,9 @@ _WRITTEN_WORDS = _words(
     """
     created create updated update modified modify changed inserted imported import loaded load scraped
     ingested processed entered added recorded published publication posted submitted checked verified revised
-    edited timestamp erstellt aktualisiert geandert angelegt importiert stand maj cree modifie modification publie
-    creado actualizado actualizacion modificado modificacion publicado creato aggiornato aggiornamento
-    modificato pubblicato criado atualizado atualizacao bijgewerkt gewijzigd aangemaakt
+    edited timestamp erstellt aktualisiert geandert angelegt importiert stand maj cree modifie modification
+    publie creado actualizado actualizacion modificado modificacion publicado creato aggiornato
+    aggiornamento modificato pubblicato criado atualizado atualizacao bijgewerkt gewijzigd aangemaakt
     """
 )
 _WRITTEN_STEMS = _words("lastupdate aktualisierung anderungs aenderungs erfassung miseajour")
