@@ -43,7 +43,10 @@ def trusting(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def may_listen_at(port: int) -> bool:
-    with contextlib.suppress(PermissionError), socket.create_server(("127.0.0.86", port)):
+    with contextlib.suppress(PermissionError), socket.socket() as unheard:
+        # Several processes collect the tests at the same time: bound and not listening, they share the port.
+        unheard.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        unheard.bind(("127.0.0.86", port))
         return True
     return False
 
