@@ -31,9 +31,10 @@ def of_packages(package_ids: Iterable[str]) -> dict[str, Updates]:
                 exported.add(row.package_id)
             elif not (row.of_record and row.is_read):
                 found[row.package_id][basis].append(Update(aware(row.happened_at), row.within))
-    for id in exported & found.keys():
+    for package_id in exported & found.keys():
         # Files stay first: their rhythm counts before that of the record.
-        found[id] = {"newer": found[id]["files"], "record": found[id]["record"]}
+        updates = found[package_id]
+        found[package_id] = {"newer": updates["files"], "record": updates["record"]}
     return dict(found)
 
 
