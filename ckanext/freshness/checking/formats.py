@@ -70,7 +70,7 @@ class FormatMismatch:
     :ivar promised: the format, as declared
     :ivar meaning: ``FAILED`` if the file holds no data, ``CANNOT_TELL`` if it perhaps holds none, ``WORKS`` if
         it holds data of another kind
-    :ivar in_time: the same if nobody can tell, and it still comes after weeks
+    :ivar in_time: what the file means if nobody can tell, and it still comes after weeks
     """
 
     promised: str

@@ -128,8 +128,8 @@ def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[st
     # The queue has set gather_started without a commit.
     model.Session.commit()
     with locked(holds.gather_lock(job_id)):
-        # The queue sends a job again after two hours. A gather that held this lock before us has either
-        # finished, or died and left an incomplete attempt.
+        # A job that was just taken may be queued again, and ckanext-harvest does so after two hours. A gather
+        # that held this lock before us has either finished, or died and left an incomplete attempt.
         job = harvest.job_row(job_id)
         if job is None or job.status not in harvest.UNFINISHED:
             log.info("Harvest job %s was aborted, or cleared with its source: not gathered", job_id)
