@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,8 +31,8 @@ most half of that. A dataset has about ten values in an index file, about 200 in
 
 ROWS = 1000
 """Records requested per page: the default of ``ckan.search.rows_max``."""
-FIELDS = "id,metadata_modified,organization,dataset_type"
-"""The fields of Solr that the list needs. Solr cannot give ``owner_org``."""
+FIELDS = "id,metadata_modified,dataset_type"
+"""The fields of Solr that the list needs."""
 READINGS = 3
 """How often a list is read that keeps changing."""
 FILTERS = {
@@ -130,8 +129,6 @@ class Listed:
 
     modified: dict[str, str | None] = field(default_factory=dict)
     """:func:`modified_of` each dataset, by its id."""
-    owners: dict[str, str | None] = field(default_factory=dict)
-    """The organization of each dataset, by the dataset's id: its id, or its name in Solr."""
     others: dict[str, str] = field(default_factory=dict)
     """The type of each package that is no dataset, by the package's id."""
     failure: UnreadableDocument | None = None
@@ -143,8 +140,6 @@ class Listed:
         if (kind := text_of(raw.get("dataset_type") or raw.get("type"))) in NO_DATASETS:
             self.others[dataset_id] = str(kind)
         else:
-            owner = text_of(raw.get("owner_org")) or text_of(raw.get("organization"))
-            self.owners[dataset_id] = sys.intern(owner) if owner else None
             self.modified[dataset_id] = modified_of(raw)
 
 

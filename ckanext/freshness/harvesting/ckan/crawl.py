@@ -18,7 +18,7 @@ from ..record import Containers, CrawledRecord, CurrentRecords, ReadOutcome, See
 from ..source_client import UnreadableDocument
 from ..source_type import CrawlEnd, ask_left_out
 from .api import FILTERS, CkanApi, Listed, any_of
-from .datasets import CrawlOptions, DatasetReader, Organizations, visibility
+from .datasets import CrawlOptions, DatasetReader, visibility
 
 OF_THIS_SITE = "dataset that comes from this site"
 """The kind of datasets that the portal has from here."""
@@ -45,10 +45,7 @@ async def crawl(
     for dataset_id, kind in listed.others.items():
         end.skip(kind, api.url_of(dataset_id))
     ids = _harvested(api, listed, known, end)
-    organizations = Organizations(api, options, listed.owners, end)
-    await organizations.read()
-    datasets = DatasetReader(api, options, known, organizations, end.containers, sink)
-    await datasets.read(listed, ids)
+    await DatasetReader(api, options, known, end, sink).read(listed, ids)
     if end.has_answered:
         answers = await _ask_for_absent(api, options, known, listed, end)
         for url, outcome in answers.items():

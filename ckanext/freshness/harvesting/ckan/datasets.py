@@ -9,16 +9,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..messages import about
-from ..record import (
-    Containers,
-    CrawledRecord,
-    CurrentRecords,
-    KnownRecord,
-    ReadOutcome,
-    SeenRecord,
-    Sink,
-    guid_of,
-)
+from ..record import CrawledRecord, CurrentRecords, ReadOutcome, SeenRecord, Sink, guid_of
 from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd, content_hash
 from .api import CkanApi, Listed, any_of, id_of, modified_of, text_of
@@ -46,8 +37,6 @@ class CrawlOptions:
     salt: str
     """Part of every hash: what a record's contents depend on besides the portal's."""
     mapping: MappingOptions
-    organizations: bool = False
-    """The portal's organizations become organizations here."""
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of organizations and groups whose datasets are harvested or left out, by key of
     :data:`.api.FILTERS`."""
@@ -58,78 +47,6 @@ class CrawlOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Organizations:
-    """The organizations of one crawl, which are the containers of their datasets.
-
-    If the portal's organizations do not become organizations here, the source contains all datasets.
-    """
-
-    api: CkanApi
-    options: CrawlOptions
-    owners: Mapping[str, str | None]
-    """See :attr:`.api.Listed.owners`."""
-    end: CrawlEnd
-    """Gets each organization that could be read, and an error for each other one."""
-    urls: dict[str, str | None] = field(default_factory=dict, init=False)
-    """The URL of each organization that was read, by id and name; None if it could not be read."""
-
-    async def read(self) -> None:
-        """Read the organizations that own the listed datasets, each by itself."""
-        owners = sorted(filter(None, {*self.owners.values()}))
-        await for_each(self.api.concurrency, self.read_one, owners)
-
-    async def read_one(self, owner: str) -> None:
-        """Read an organization by its id or name, unless it was read."""
-        if not self.options.organizations or owner in self.urls:
-            return
-        try:
-            raw = await self._show(owner)
-            record = organization(raw, self.options.mapping.language)
-        except (UnreadableDocument, ValueError) as error:
-            words = error.reason if isinstance(error, UnreadableDocument) else str(error)
-            url = self.api.site.url_of("organization", owner)
-            self.end.errors.append(about(url, words))
-            self.urls[owner] = None
-        else:
-            own_id = str(id_of(raw))
-            url = self.api.site.url_of("organization", own_id)
-            self.end.containers.catalogs.add(url)
-            self.end.organizations[url] = record
-            self.urls[owner] = self.urls[own_id] = url
-
-    def container_of(self, owner: str | None, known: KnownRecord | None) -> str | None:
-        """Return the container of a dataset: the source, or an organization; None if that could not be read.
-
-        :param known: the dataset as a current record, which stays with its organization if that cannot be read
-        """
-        containers = self.end.containers
-        if not self.options.organizations or owner is None:
-            return containers.root
-        if (url := self.urls.get(owner)) is not None:
-            return url
-        if known is None or known.catalog_url in (None, containers.root):
-            return None
-        containers.catalogs.add(known.catalog_url)
-        return known.catalog_url
-
-    async def _show(self, owner: str) -> dict[str, Any]:
-        """Return an organization by its id or name.
-
-        If it is renamed, CKAN does not index its datasets again: then one of them tells the id.
-        """
-        try:
-            return await self.api.show("organization", owner)
-        except UnreadableDocument as error:
-            dataset_id = next((one for one, its in self.owners.items() if its == owner), None)
-            if error.outcome is not ReadOutcome.GONE or dataset_id is None:
-                raise
-            owner_id = text_of((await self.api.show("dataset", dataset_id)).get("owner_org"))
-            if owner_id in (owner, None):
-                raise
-            return await self.api.show("organization", owner_id)
-
-
-@dataclass(frozen=True, slots=True)
 class DatasetReader:
     """A reader of the listed datasets of one crawl, which hands on each as soon as it is read."""
 
@@ -137,46 +54,42 @@ class DatasetReader:
     options: CrawlOptions
     known: CurrentRecords
     """The current records of the source."""
-    organizations: Organizations
-    containers: Containers
+    end: CrawlEnd
+    """Gets the organizations of the datasets that are read."""
     sink: Sink
     """Called with each dataset, in no particular order."""
+    _told: dict[str, str] = field(default_factory=dict, init=False)
+    """When the dataset was changed that says what an organization is, by the organization's URL."""
 
     async def read(self, listed: Listed, ids: Iterable[str]) -> None:
         """Hand on some of the listed datasets: those that changed with their contents.
 
         :param ids: their ids
         """
-
-        async def read_batch(batch: list[str]) -> None:
-            await self._read_batch(batch, listed.owners)
-
         changed = [
             one for one in ids if self.options.read_all or not self._is_unchanged(one, listed)
         ]
         batches = [changed[start : start + BATCH] for start in range(0, len(changed), BATCH)]
-        await for_each(self.api.concurrency, read_batch, batches)
+        await for_each(self.api.concurrency, self._read_batch, batches)
 
     def _is_unchanged(self, dataset_id: str, listed: Listed) -> bool:
         """Hand on a dataset that is as it was at the last job, without its contents. Return whether it is."""
         url = self.api.url_of(dataset_id)
         known = self.known.at(url)
-        container = self.organizations.container_of(listed.owners[dataset_id], known)
         memory = self._memory(listed.modified[dataset_id])
-        if (
-            known is None
-            or known.content_hash is None
-            or memory is None
-            or known.memory != memory
-            or container is None
-            or known.guid != guid_of(url, container)
-        ):
+        if known is None or known.content_hash is None or memory is None or known.memory != memory:
+            return False
+        container = self.end.containers.root
+        if self.options.mapping.organizations and known.catalog_url is not None:
+            container = known.catalog_url
+            self.end.containers.catalogs.add(container)
+        if known.guid != guid_of(url, container):
             return False
         seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=known.content_hash)
-        self.sink(CrawledRecord(seen, memory=memory), self.containers)
+        self.sink(CrawledRecord(seen, memory=memory), self.end.containers)
         return True
 
-    async def _read_batch(self, ids: list[str], owners: Mapping[str, str | None]) -> None:
+    async def _read_batch(self, ids: list[str]) -> None:
         """Read the contents of some datasets together, and those that this does not give one by one."""
         try:
             rows, _ = await self.api.found({"fq": f"id:{any_of(ids)}", "rows": len(ids)})
@@ -187,33 +100,27 @@ class DatasetReader:
             url = self.api.url_of(dataset_id)
             try:
                 raw = found.get(dataset_id) or await self.api.show("dataset", dataset_id)
-                crawled = await self._crawled(url, raw, owners[dataset_id])
+                crawled = await self._crawled(url, raw)
             except UnreadableDocument as failure:
-                seen = SeenRecord(url, failure.outcome, (self.containers.root,))
+                seen = SeenRecord(url, failure.outcome, (self.end.containers.root,))
                 # As of other sources, a draft that was never harvested is no error.
                 is_draft = failure.outcome is ReadOutcome.FORBIDDEN and self.known.at(url) is None
                 crawled = CrawledRecord(
                     seen, error=None if is_draft else about(url, failure.reason)
                 )
-            self.sink(crawled, self.containers)
+            self.sink(crawled, self.end.containers)
 
-    async def _crawled(self, url: str, raw: Mapping[str, Any], owner: str | None) -> CrawledRecord:
+    async def _crawled(self, url: str, raw: Mapping[str, Any]) -> CrawledRecord:
         """Return a dataset with its contents.
 
-        :param owner: its organization in the list: the name in Solr may be one that another has now
-        :raises UnreadableDocument: it is no record, not public, or its organization could not be read.
+        :raises UnreadableDocument: it is no record, not public, or does not say which organization owns it.
         """
-        if (stated := text_of(raw.get("owner_org"))) is not None:
-            owner = stated
-            await self.organizations.read_one(owner)
-        container = self.organizations.container_of(owner, self.known.at(url))
-        if container is None:
-            raise UnreadableDocument(url, "its organization could not be read")
         if (outcome := visibility(raw)) is not ReadOutcome.PRESENT:
             # Some portals list private datasets to whoever has an API key.
             raise UnreadableDocument(url, _NOT_PUBLISHED[outcome], outcome)
         try:
             record = dataset(raw, self.options.mapping)
+            container = self._container_of(raw)
         except ValueError as error:
             raise UnreadableDocument(url, str(error), ReadOutcome.MALFORMED) from error
         if not record.resources and await self._hides_resources(url, str(id_of(raw))):
@@ -222,12 +129,33 @@ class DatasetReader:
         seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=digest)
         return CrawledRecord(seen, record, memory=self._memory(modified_of(raw)))
 
+    def _container_of(self, raw: Mapping[str, Any]) -> str:
+        """Return the container of a dataset: the organization that owns it, or the source.
+
+        :raises ValueError: it names an organization, and does not describe it. The text is for people.
+        """
+        end, owner = self.end, text_of(raw.get("owner_org"))
+        if not self.options.mapping.organizations or owner is None:
+            return end.containers.root
+        stated = raw.get("organization")
+        record = organization(
+            stated if isinstance(stated, dict) else {}, self.options.mapping.language
+        )
+        url = self.api.site.url_of("organization", owner)
+        end.containers.catalogs.add(url)
+        # The index has an organization as it was when the dataset was indexed.
+        modified = modified_of(raw) or ""
+        if modified >= self._told.get(url, ""):
+            self._told[url] = modified
+            end.organizations[url] = record
+        return url
+
     async def _hides_resources(self, url: str, dataset_id: str) -> bool:
         """Return whether the portal's index has resources of a dataset that had some and comes without any.
 
         A token may have lost the right to see them. If the index does not answer, it may have some.
         """
-        known = self.known.of(url, self.containers.listed)
+        known = self.known.of(url, self.end.containers.listed)
         if known is None or not self.known.contents_of(known).resources:
             return False
         query = {"fq": f"+id:{any_of([dataset_id])} +res_url:[* TO *]", "rows": 1}

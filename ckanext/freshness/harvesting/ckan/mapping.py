@@ -18,7 +18,7 @@ from uuid import UUID
 from ...ckan_adapter.core import NAMES, munge_tag
 from ..legal_values import EMPTY
 from ..packages.layout import RESERVED_KEYS, RESERVED_RESOURCE_KEYS
-from ..record import Record
+from ..record import Record, is_web_url
 from .api import dictionaries, id_of, pairs, text_of
 
 MAPPING_VERSION = 3
@@ -72,6 +72,8 @@ class MappingOptions:
     """The portal's URL, to which URLs of resources may be relative."""
     language: str = "en"
     """The language of texts that the portal gives in several."""
+    organizations: bool = False
+    """The portal's organizations become organizations here."""
     keep_owner: bool = False
     """The organization of this site with the same id owns the dataset."""
     groups: str | None = None
@@ -131,7 +133,7 @@ def dataset(raw: Mapping[str, Any], options: MappingOptions) -> Record:
 
 
 def organization(raw: Mapping[str, Any], language: str = "en") -> Record:
-    """Return the record of an organization.
+    """Return the record of an organization as its datasets describe it.
 
     :raises ValueError: it has no name. The text is for people.
     """
@@ -139,13 +141,14 @@ def organization(raw: Mapping[str, Any], language: str = "en") -> Record:
     if name is None:
         raise ValueError("the portal gives the organization no name")
     raw = _with_plain_texts(raw, language)
+    image = text_of(raw.get("image_url")) or ""
     fields = {
         "title": text_of(raw.get("title")) or name,
         "description": text_of(raw.get("description")),
-        "image_url": text_of(raw.get("image_display_url")) or text_of(raw.get("image_url")),
-        **{key: text_of(value) for key, value in pairs(raw.get("extras"))},
+        # Of an uploaded image, datasets have only the name of the file.
+        "image_url": image if is_web_url(image) else None,
     }
-    stated = {key: value for key, value in fields.items() if value and key not in SITE_EXTRAS}
+    stated = {key: value for key, value in fields.items() if value}
     return Record(stated, name=name, id=uuid_of(raw))
 
 

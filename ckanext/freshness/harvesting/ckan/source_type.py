@@ -111,6 +111,7 @@ class CkanPortalType(SourceType):
         options = MappingOptions(
             site=site_of(source.url).public,
             language=tk.config.get("ckan.locale_default") or "en",
+            organizations=self.has_organizations(config),
             keep_owner=own.get("remote_orgs") == "only_local",
             groups=own.get("remote_groups"),
             default_extras=own.get("default_extras") or {},
@@ -125,7 +126,6 @@ class CkanPortalType(SourceType):
         crawl_options = CrawlOptions(
             salt_of(config, MAPPING_VERSION, options),
             options,
-            self.has_organizations(config),
             {key: own[key] for key in FILTERS if own.get(key)},
             read_all=own.get("force_all", False),
             max_deletions=config.max_deletions,

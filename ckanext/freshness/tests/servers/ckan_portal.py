@@ -45,8 +45,6 @@ class PortalServer(LoopbackServer):
         self.claimed: int | None = None
         self.ignores_sort = self.ignores_range = self.hides_resources = False
         self._edits = 0
-        self.indexed_owners: dict[str, str | None] = {}
-        """Names of organizations when the datasets were last indexed: a new name changes no dataset."""
         for number in range(count):
             self.add(f"dataset-{number}")
 
@@ -120,8 +118,6 @@ class PortalServer(LoopbackServer):
         modified = (_START + timedelta(seconds=self._edits, microseconds=123456)).isoformat()
         changed = self.datasets[dataset_id]
         changed.update(fields, metadata_modified=modified.removesuffix("+00:00"))
-        owner = changed.get("organization")
-        self.indexed_owners[dataset_id] = owner["name"] if owner else None
 
     # Answers
 
@@ -182,12 +178,6 @@ class PortalServer(LoopbackServer):
                     "id": one["id"],
                     "metadata_modified": f"{one['metadata_modified'][:23]}Z",
                     "dataset_type": one["type"],
-                    # Solr has no value of owner_org that it could give.
-                    **(
-                        {"organization": owner}
-                        if (owner := self.indexed_owners.get(one["id"]))
-                        else {}
-                    ),
                 }
                 for one in rows
             ]

@@ -56,6 +56,7 @@ class Crawled:
         limits: Limits = LIMITS,
         own_datasets: Collection[str] = (),
         language: str = "en",
+        organizations: bool = False,
         **options: Any,
     ) -> None:
         self.portal = portal
@@ -65,7 +66,8 @@ class Crawled:
         )
         self.max_records = max_records
         self.limits = limits
-        self.options = CrawlOptions("salt", MappingOptions(portal.url, language), **options)
+        mapping = MappingOptions(portal.url, language, organizations)
+        self.options = CrawlOptions("salt", mapping, **options)
         self.crawled: list[CrawledRecord] = []
         self.end: CrawlEnd = asyncio.run(self._run())
 

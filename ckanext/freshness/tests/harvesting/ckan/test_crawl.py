@@ -303,18 +303,13 @@ def test_a_portal_that_moves_keeps_its_records(portal: PortalServer, before: str
 # Organizations
 
 
-def test_an_organization_that_cannot_be_read_keeps_its_datasets(portal: PortalServer) -> None:
-    first = Crawled(portal, organizations=True)
-    portal.faults[lambda request: "organization_show" in request.target] = faults.Status(code=500)
-    second = Crawled(portal, first, organizations=True)
-    assert not second.deleted() and len(second.records()) == 12
-    # Nothing is known of it: its datasets wait.
-    third = Crawled(portal, organizations=True)
-    assert not third.records() and "its organization could not be read" in third.errors
+def containers_of(found: Crawled) -> dict[str, str]:
+    """Return the container of each dataset, by the dataset's id."""
+    return {one.seen.url.rpartition("/")[2]: min(one.seen.listed_in) for one in found.crawled}
 
 
 def test_a_renamed_organization_stays_the_same(portal: PortalServer) -> None:
-    """CKAN does not index its datasets again: they are found by the old name until they change."""
+    """Its other datasets are not read: they stay where they are."""
     first = Crawled(portal, organizations=True)
     city = portal.organization("city")
     city["name"] = "town"
@@ -324,16 +319,35 @@ def test_a_renamed_organization_stays_the_same(portal: PortalServer) -> None:
     assert organization.name == "town"
     assert not second.errors and not second.deleted() and len(second.names()) == 1
     assert second.end.containers.catalogs == {f"{portal.url}/organization/{city['id']}"}
-    # If nothing tells its id, its datasets stay where they are.
-    portal.faults[lambda request: "show?id=" in request.target] = faults.Status(code=500)
     third = Crawled(portal, second, organizations=True)
-    assert not third.deleted() and third.end.errors and third.names() == []
+    assert containers_of(third) == containers_of(first) and third.names() == []
+    assert third.end.containers.catalogs == second.end.containers.catalogs
 
 
-@pytest.mark.parametrize("is_known", [True, False], ids=["known", "new"])
-@pytest.mark.parametrize("hint", ["former name", "no name"])
+def test_an_organization_is_as_the_dataset_describes_it_that_changed_last(
+    portal: PortalServer,
+) -> None:
+    """The index has it as it was when each dataset was indexed."""
+    city = portal.organization("city")
+    for number in (2, 7, 4):
+        portal.change(any_id(portal, number), organization={**city, "title": f"Title {number}"})
+    found = Crawled(portal, organizations=True)
+    (organization,) = found.end.organizations.values()
+    assert organization.fields["title"] == "Title 4"
+
+
+def test_a_dataset_that_does_not_describe_its_organization_stays_as_it_is(
+    portal: PortalServer,
+) -> None:
+    first = Crawled(portal, organizations=True)
+    portal.change(any_id(portal), organization=None)
+    second = Crawled(portal, first, organizations=True)
+    assert not second.deleted() and second.names() == []
+    assert "the portal gives the organization no name" in second.errors
+
+
 def test_an_organization_keeps_its_datasets_when_another_gets_its_name(
-    portal: PortalServer, hint: str, is_known: bool
+    portal: PortalServer,
 ) -> None:
     first = Crawled(portal, organizations=True)
     city = portal.organization("city")
@@ -342,17 +356,13 @@ def test_an_organization_keeps_its_datasets_when_another_gets_its_name(
     new = portal.add(
         "new", owner=None, owner_org="other", organization=portal.organizations["other"]
     )
-    if hint == "no name":
-        portal.indexed_owners = {}
-    second = Crawled(portal, first if is_known else None, organizations=True)
-    assert not second.errors and not second.deleted()
-    containers = {one.seen.url: one.seen.listed_in for one in second.crawled}
-    assert containers.pop(f"{portal.url}/dataset/{new['id']}") == (
-        f"{portal.url}/organization/other",
-    )
-    assert {*containers.values()} == {(f"{portal.url}/organization/{city['id']}",)}
-    assert second.end.organizations.keys() == second.end.containers.catalogs
-    assert len(second.end.organizations) == 2
+    for before in (first, None):
+        second = Crawled(portal, before, organizations=True)
+        assert not second.errors and not second.deleted()
+        containers = containers_of(second)
+        assert containers.pop(new["id"]) == f"{portal.url}/organization/other"
+        assert {*containers.values()} == {f"{portal.url}/organization/{city['id']}"}
+        assert len(second.end.containers.catalogs) == 2
 
 
 PATHS = ["", "/", "/api", "/api/3", "/api/3/", "/api/3/action/", "/api/3/action/package_search"]
