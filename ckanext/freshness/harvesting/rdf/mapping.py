@@ -113,18 +113,8 @@ class ProfileMapper:
         own = self._prepared(graph, subject, warnings)
         # With a licence in the package, profiles do not read the site's register for each record.
         package: dict[str, Any] = {"license_id": ""}
-        try:
-            for profile in self._classes:
-                profile(own).parse_dataset(package, subject)
-        except KeyError as error:
-            locale = tk.config.get("ckan.locale_default") or "en"
-            if not self._is_multilingual or error.args != (locale,):
-                raise
-            # ckanext-dcat takes keywords in several languages from the site's own language.
-            raise DocumentError(
-                f"the site's language {locale} (ckan.locale_default) is missing in form_languages of its "
-                "dataset schema, and ckanext-dcat needs it there to read keywords: add it"
-            ) from error
+        for profile in self._classes:
+            profile(own).parse_dataset(package, subject)
         record = _record(package, is_ordered=(None, SDO.position, None) in own)
         record.fields["uri"] = "" if isinstance(subject, BNode) else str(subject)
         record.warnings = sorted(warnings)
