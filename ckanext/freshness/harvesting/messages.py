@@ -122,11 +122,6 @@ class MessageCode(enum.Enum):
         "this does not end, ask the publisher to let that address answer, or to remove it from the list.",
     )
 
-    CATALOG_GONE = N_(
-        "The source lists the catalog {catalog}, which has said since {date} that it is gone. Nothing waits "
-        "for it any more. Ask the publisher to let it answer, or to remove it from the list."
-    )
-
     # Why a record is deleted or kept
     UNLISTED = N_("The source no longer lists it.")
     ABSENT = N_("The source no longer has it. If it stays away until {date}, it is deleted.")

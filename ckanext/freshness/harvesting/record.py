@@ -442,8 +442,6 @@ class Containers:
     """Every dataset and catalog that a container lists."""
     left_out: set[str] = field(default_factory=set)
     """Guids of current records that a document of many records describes no more: it may be cut."""
-    perhaps_moved: set[str] = field(default_factory=set)
-    """Guids of current records that left their lists while a catalog was newly gone: it may have them."""
     has_own_documents: bool = True
     """Each record was read at its own URL, so that 404 or 410 there says that it is gone. If records were read
     from lists, their own URLs may never have led anywhere."""

@@ -478,7 +478,7 @@ def _decide_unlisted(
         is_sure = crawl.limits.delete_unlisted and not containers.without_list
         return AbsentRecord(known, True, reason, refusal, needs_approval=not is_sure)
     reason = HarvestMessage(MessageCode.UNLISTED)
-    is_doubtful = bool(containers.without_list or known.guid in containers.perhaps_moved) or (
+    is_doubtful = bool(containers.without_list) or (
         answer is ReadOutcome.UNAVAILABLE
         and crawl.now - _absent_since(known, crawl.now) >= LEFT_OUT_AFTER
         and not crawl.limits.delete_unlisted

@@ -17,7 +17,7 @@ from urllib.parse import urldefrag, urlsplit
 from ...web.urls import display_url, loose_spelling
 from ..messages import Message, about
 from ..rdf.mapping import Mapper
-from ..rdf.reader import DocumentReader, GoneLists, understood
+from ..rdf.reader import DocumentReader, understood
 from ..rdf.record_graph import describes
 from ..record import Containers, CrawledRecord, KnownRecord, ReadOutcome, SeenRecord, Sink
 from ..source_client import UnreadableDocument
@@ -55,8 +55,7 @@ class CatalogueCrawl:
         self._end = CrawlEnd(Containers(root=source.url, has_own_documents=False))
         self._containers = self._end.containers
         self._found = FoundDatasets(reader, mapper, known, source.config.max_records)
-        gone = GoneLists(reader.memory, given.now)
-        self._lists = CatalogueLists(reader, self._end, known, self._found, gone)
+        self._lists = CatalogueLists(reader, self._end, known, self._found)
         self._missing_since: dict[str, str] = reader.memory.recall(MISSING, MISSING) or {}
         """By guid of a record that the last job missed: when a job first missed it."""
 
@@ -69,7 +68,7 @@ class CatalogueCrawl:
         missing = self._missing(identities)
         answers = await self._ask_for(missing)
         self._doubt(missing, identities)
-        self._lists.prove(missing)
+        self._lists.prove(is_missing=bool(missing))
         self._hand_on(identities)
         for url, outcome in answers.items():
             self._sink(CrawledRecord(SeenRecord(url, outcome)), self._containers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from rdflib import Graph
@@ -12,12 +11,11 @@ from ..rdf.reader import (
     MOST_PAGES,
     DocumentReader,
     FetchedDocument,
-    GoneLists,
     ListReading,
     mark_lists,
     understood,
 )
-from ..record import CurrentRecords, KnownRecord
+from ..record import CurrentRecords
 from ..source_client import UnreadableDocument
 from ..source_type import CrawlEnd
 from .catalogue import CatalogueOutline, outline_of_catalogue
@@ -40,7 +38,6 @@ class CatalogueLists:
     """The current records of the source."""
     found: FoundDatasets
     """Gets the datasets of the lists."""
-    gone: GoneLists
     facts: dict[str, ListFacts] = field(default_factory=dict)
     """By URL of each list that was read."""
     _elsewhere: set[str] = field(default_factory=set)
@@ -51,7 +48,7 @@ class CatalogueLists:
     @property
     def met(self) -> set[str]:
         """All catalogs that were requested."""
-        return {*self.facts, *self.end.containers.unreadable, *self.gone.urls}
+        return {*self.facts, *self.end.containers.unreadable}
 
     async def read(self) -> None:
         """Read all lists."""
@@ -64,9 +61,6 @@ class CatalogueLists:
                     below = await self._read_list(url, 0)
             except UnreadableDocument as failure:
                 del self.facts[url]
-                is_root = url == self.end.containers.root
-                if not is_root and self.gone.take(url, failure.outcome):
-                    continue
                 self.end.mark_unreadable(url, failure.reason, reported=failure.reported)
                 continue
             new = below - self.met - set(waiting)
@@ -141,12 +135,12 @@ class CatalogueLists:
     def _had_records(self, url: str) -> bool:
         return any(record.catalog_url in (url, None) or record.foreign for record in self.known)
 
-    def prove(self, missing: Collection[KnownRecord]) -> None:
+    def prove(self, *, is_missing: bool) -> None:
         """Mark the lists as unproved that do not prove that a record is absent.
 
-        :param missing: the current records that are in no list.
+        :param is_missing: a current record is in no list.
         """
-        memory, is_missing = self.reader.memory, bool(missing)
+        memory = self.reader.memory
         for url in sorted(self._elsewhere):
             if is_missing and memory.recall(url, _ELSEWHERE) is None:
                 words = 'it is listed, but its host may not be requested: add it to "allowed_hosts"'
@@ -166,4 +160,3 @@ class CatalogueLists:
             if url in self.facts:
                 self.facts[url].unusable += 1
         mark_lists(memory, self.end, self.facts, is_missing=is_missing)
-        self.gone.mark(self.end, self.known, missing)

@@ -11,7 +11,7 @@ from functools import partial
 from ...web.urls import display_url, spelling
 from ..listings import ListFacts
 from ..messages import HarvestMessage, MessageCode
-from ..rdf.reader import GoneLists, mark_lists, understood
+from ..rdf.reader import mark_lists, understood
 from ..record import Containers, KnownRecord, ReadOutcome, Sink, spellings
 from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd
@@ -110,7 +110,6 @@ class ContainerTree:
         self._end = listing.end
         self._containers = listing.end.containers
         self._sink = sink
-        self._gone = GoneLists(reader.reader.memory, reader.datasets.now)
         self._forbidden: dict[str, UnreadableDocument] = {}
         """Catalogs that answer 401 or 403."""
         self._places: dict[str, Place] = {}
@@ -197,7 +196,6 @@ class ContainerTree:
         facts: dict[str, ListFacts] = {url: one.facts for url, one in self._lists.items()}
         self._listing.count(facts, there)
         mark_lists(memory, self._end, facts, is_missing=is_missing)
-        self._gone.mark(self._end, known, missing)
         for url, one in sorted(self._lists.items()):
             listed = one.facts.listed
             if listed and not one.facts.there and url not in self._containers.unproved:
@@ -221,8 +219,6 @@ class ContainerTree:
             is_quiet = is_draft and not self._reader.reader.memory.knows(list_key(url))
             is_told = failure.reported or is_quiet
             self._end.mark_unproved(url, failure.reason, reported=is_told)
-            return
-        if not is_root and self._gone.take(url, failure.outcome):
             return
         is_forbidden = failure.outcome is ReadOutcome.FORBIDDEN and not is_root
         if is_forbidden:

@@ -10,7 +10,6 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
@@ -20,14 +19,11 @@ from requests.utils import parse_header_links
 from sqlalchemy.exc import SQLAlchemyError
 from typing_extensions import Self
 
-from ...dates import utc_words
 from ...web.exchange import Answer
 from ...web.urls import display_url, parse_url
 from ..listings import ListFacts, Page, PagedList, why_unproved
-from ..messages import HarvestMessage, MessageCode
-from ..record import CurrentRecords, KnownRecord, ReadOutcome
+from ..record import ReadOutcome
 from ..source_client import SourceClient, SourceReader, UnreadableDocument, unexpected
-from ..strategy import WITHDRAWN_AFTER
 from . import parsing as rdf
 from .parsing import LDP, DocumentError, RdfParser
 
@@ -465,66 +461,6 @@ def mark_lists(
             end.mark_unproved(url, reason)
         elif one.is_lost and is_missing:
             end.mark_without_list(url)
-
-
-class GoneLists:
-    """Catalogs that the source lists and that answer 404 or 410, with since when.
-
-    After a day they prevent nothing any more, and editors decide about their records, and about those that may
-    have moved there meanwhile.
-    """
-
-    KEY = "gone since"
-    """The key in the source's memory: times by URL."""
-    MOVED = "missing while newly gone"
-    """The key in the source's memory: guids of records that are in no list since a catalog's first day."""
-
-    def __init__(self, memory: SourceMemory, now: datetime) -> None:
-        """
-        :param now: when the job began.
-        """
-        self._memory = memory
-        self._now = now
-        self._before: dict[str, str] = memory.recall(self.KEY, self.KEY) or {}
-        self._since: dict[str, str] = {}
-        self.urls: set[str] = set()
-        """Those that all jobs of a day have found gone."""
-
-    def take(self, url: str, outcome: ReadOutcome) -> bool:
-        """Note a catalog that could not be read, and return whether all jobs of a day have found it gone.
-
-        Another failure neither ends these hours nor begins them.
-        """
-        is_gone = outcome is ReadOutcome.GONE
-        since = self._before.get(url, self._now.isoformat() if is_gone else None)
-        if since is None:
-            return False
-        self._since[url] = since
-        if is_gone and self._now - datetime.fromisoformat(since) >= WITHDRAWN_AFTER:
-            self.urls.add(url)
-        return url in self.urls
-
-    def mark(self, end: CrawlEnd, known: CurrentRecords, missing: Iterable[KnownRecord]) -> None:
-        """Let editors decide about the current records of these catalogs, and tell people of each.
-
-        :param missing: the current records that are in no list.
-        """
-        moved = {record.guid for record in missing}
-        if self._since.keys() <= self.urls:
-            moved &= {*(self._memory.recall(self.MOVED, self.MOVED) or ())}
-        if end.has_answered and (self._since or self._before):
-            self._memory.remember(self.KEY, self.KEY, self._since)
-            self._memory.remember(self.MOVED, self.MOVED, sorted(moved) if self._since else [])
-        if self.urls:
-            end.containers.perhaps_moved.update(moved)
-        catalogs = {record.catalog_url or record.url for record in known}
-        for url in sorted(self.urls):
-            date = utc_words(datetime.fromisoformat(self._since[url]))
-            shown = display_url(url)
-            reason = HarvestMessage(MessageCode.CATALOG_GONE, {"catalog": shown, "date": date})
-            end.warnings.append(reason)
-            if url in catalogs:
-                end.mark_without_list(url)
 
 
 def _page_key(url: str) -> str:

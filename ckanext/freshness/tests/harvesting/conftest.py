@@ -23,7 +23,6 @@ from ckanext.freshness.harvesting.dcat.crawl import MISSING
 from ckanext.freshness.harvesting.preview import Preview, preview
 from ckanext.freshness.harvesting.rdf import parsing
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
-from ckanext.freshness.harvesting.rdf.reader import GoneLists
 from ckanext.freshness.harvesting.record import urls_in_guid
 from ckanext.freshness.harvesting.survey import DRAFT
 from ckanext.freshness.model import HarvestDocument
@@ -221,8 +220,7 @@ class Harvest:
         ):
             words = row.value.split()
             row.value = " ".join(one if one.isalpha() else _a_day_earlier(one) for one in words)
-        kept = HarvestDocument.url.in_((MISSING, GoneLists.KEY))
-        for missing in model.Session.query(HarvestDocument).filter(kept):
+        for missing in model.Session.query(HarvestDocument).filter_by(url=MISSING):
             missing.outline = {
                 guid: _a_day_earlier(since) for guid, since in missing.outline.items()
             }

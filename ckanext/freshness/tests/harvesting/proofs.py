@@ -65,15 +65,11 @@ class History:
     :ivar refused: records that have not answered with themselves since they were refused
     :ivar left_out: since when lists that were read whole have left records out
     :ivar answered: records whose own URLs once answered with them
-    :ivar catalogs: all that records were in
-    :ivar gone_catalogs: those that answer 404 or 410, with since when
     """
 
     refused: dict[str, Refused] = dataclasses.field(default_factory=dict)
     left_out: dict[str, datetime] = dataclasses.field(default_factory=dict)
     answered: set[str] = dataclasses.field(default_factory=set)
-    catalogs: set[str] = dataclasses.field(default_factory=set)
-    gone_catalogs: dict[str, datetime] = dataclasses.field(default_factory=dict)
 
     def note(
         self, evidence: Evidence, known: Collection[str], catalogs: Mapping[str, str], now: datetime
@@ -82,12 +78,6 @@ class History:
 
         :param known: the identities of all current records.
         """
-        self.catalogs |= set(catalogs.values())
-        for catalog in self.catalogs:
-            if evidence.status(catalog) in _GONE:
-                self.gone_catalogs.setdefault(catalog, now)
-            elif evidence.status(catalog) is not None:
-                self.gone_catalogs.pop(catalog, None)
         for one in known:
             status = evidence.status(one)
             if status == 200:
@@ -141,11 +131,6 @@ def proof(
     is_left_out = evidence.listed_nowhere(dataset, catalogs)
     if is_left_out and is_released:
         return "no container lists it, and an editor released it"
-    has_gone_catalog = any(
-        now - since >= WITHDRAWN_AFTER for since in history.gone_catalogs.values()
-    )
-    if is_released and has_gone_catalog and not evidence.is_listed_at_end(dataset):
-        return "no catalog lists it but one that is gone for a day, and an editor released it"
     is_telling = status == 200 or status in (*_FORBIDDEN, *_LATER)
     if is_left_out and not is_telling and history.was_left_out_long(dataset, now):
         return "its URL cannot tell, and no container has listed it for 20 hours"

@@ -181,7 +181,7 @@ WHOLE: dict[str, Row] = {
     ),
     "a catalog that is described in the document": Row(
         page(FIVE + "<> dcat:catalog <b> . <b> a dcat:Catalog ; dcat:dataset <d/1> ."),
-        HELD,
+        KEPT,
         "/b: It is no longer there (the server answers 404)",
         dcat=(LATER, ""),
     ),
@@ -302,7 +302,7 @@ NOT_WHOLE: dict[str, Row] = {
     ),
     "a catalog below that is not there": Row(
         below(lambda server: Answer(404)),
-        HELD,
+        KEPT,
         "/b: It is no longer there (the server answers 404)",
     ),
     "a catalog below on another host": Row(
