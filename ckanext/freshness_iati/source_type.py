@@ -22,7 +22,7 @@ from ckanext.freshness.harvesting.ckan.api import (
     too_many,
     without_user,
 )
-from ckanext.freshness.harvesting.messages import HarvestMessage, Message, MessageCode, about
+from ckanext.freshness.harvesting.messages import about
 from ckanext.freshness.harvesting.record import (
     Containers,
     CrawledRecord,
@@ -50,14 +50,6 @@ SOURCE_TYPE = "iati_registry"
 
 MAPPING_VERSION = 1
 """Raise it when the mapping makes another record of the same entry: all are then read again."""
-
-RETIRED_HOSTS = frozenset({"iatiregistry.org", "www.iatiregistry.org"})
-"""Hosts of IATI's own CKAN, which was switched off in January 2026."""
-
-_RETIRED = N_(
-    "IATI has retired the CKAN of its registry, so this source gets no more changes. Create a source for "
-    "https://bulk-data.iatistandard.org and look at its preview. The datasets of this source stay."
-)
 
 
 # Records
@@ -296,12 +288,6 @@ class IatiSourceType(SourceType):
     def has_organizations(self, config: SourceConfig) -> bool:
         """Return True: every reporting organisation becomes an organization."""
         return True
-
-    def advice(self, url: str) -> Message | None:
-        """Return a warning about a registry that is retired."""
-        if urlsplit(url).hostname not in RETIRED_HOSTS:
-            return None
-        return HarvestMessage(MessageCode.OF_SOURCE_TYPE, {"words": _RETIRED})
 
     async def read(self, opened: SourceClient, given: CrawlInput, sink: Sink) -> CrawlEnd:
         source = given.source

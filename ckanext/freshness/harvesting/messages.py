@@ -54,8 +54,6 @@ class MessageCode(enum.Enum):
     REFUSED_BY_CKAN = N_("This portal does not accept the dataset: {why}")
     UNEXPECTED = N_("An unexpected error of this portal. Tell its operator.")
     CONFIGURATION = N_("The configuration of the source has a mistake.")
-    OF_SOURCE_TYPE = "{words}"
-    """A source type of another plugin says it. The value is its sentence, marked for translation."""
     LISTS_NOTHING = N_(
         "The source lists no catalogs and no datasets. Check its web address: it must be that of the server "
         "itself or of one of its catalogs."
@@ -200,10 +198,6 @@ def sentence(
     if code is MessageCode.ANSWERED:
         other = _SERVER_FAULT if values["status"] >= 500 else _OTHER_ANSWER
         words = _ANSWERS.get(values["status"], other)
-    elif code is MessageCode.OF_SOURCE_TYPE:
-        # A stored text is never used as a format, which could ask for a text of any length.
-        said = values["words"]
-        return gettext(said)
     if isinstance(words, tuple):
         words = ngettext(*words, values["count"])
     elif words:

@@ -174,10 +174,6 @@ class SourceType:
         :raises ConfigError: it cannot be used; names every mistake.
         """
 
-    def advice(self, url: str) -> Message | None:
-        """Return a warning about a source's URL, for the editor who saves it; None if there is none."""
-        return None
-
     @property
     def max_bytes(self) -> int | None:
         """Return the longest answer, if it may be longer than the site's option says."""

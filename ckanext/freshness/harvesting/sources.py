@@ -73,10 +73,10 @@ def check_config(source_type: SourceType, text: str) -> None:
     if mistakes:
         raise ConfigError(*mistakes)
     for warning in warnings:
-        warn_editor(warning)
+        _warn_editor(warning)
 
 
-def warn_editor(warning: str) -> None:
+def _warn_editor(warning: str) -> None:
     """Log a warning about a source that is being saved, and show it if its form is saved."""
     log.warning("Harvest source: %s", warning)
     if has_request_context() and tk.request.blueprint == "harvest":

@@ -29,13 +29,11 @@ from ..ckan_adapter.core import IS_2_12, NAMES, form_mistakes, model
 from ..ckan_adapter.packages import package_extras, reindex_source
 from ..dates import parse_date, utc_now
 from ..harvesting import sources
-from ..harvesting.messages import code_of
 from ..harvesting.source_config import ConfigError
 from ..harvesting.source_type import saving
 from ..harvesting.sources import source_type_named, url_mistake
 from ..model import DatasetFreshness
 from ..reporting import links, worklist
-from ..reporting.harvests import reason
 from ..runs import requested
 from ..status import assessment, frequencies, refresh
 from ..status.assessment import assess_packages
@@ -411,8 +409,6 @@ def _writing_source(
         if action == "package_create":
             sources.free_url_and_name(url, data_dict.get("name"))
         yield
-        if source_type is not None and (advice := source_type.advice(str(url))) is not None:
-            sources.warn_editor(reason(str(advice), code_of(advice)))
     except tk.ValidationError as error:
         if source_type is not None and "config" in error.error_dict:
             # ckanext-harvest has put them into one text, after words of its own.

@@ -58,8 +58,6 @@ def test_a_sentence_has_all_values(code: MessageCode) -> None:
         (MessageCode.ANSWERED, {"status": 418}, "The server does not return it (418)."),
         (MessageCode.DELETIONS_HELD, {"count": 1}, "The deletion of one record was put on hold."),
         (MessageCode.DELETIONS_HELD, {"count": 2}, "The deletion of 2 records was put on hold."),
-        (MessageCode.OF_SOURCE_TYPE, {"words": "It was retired."}, "It was retired."),
-        (MessageCode.OF_SOURCE_TYPE, {"words": "{words:>9}"}, "{words:>9}"),
         (MessageCode.AS_LISTED, {}, ""),
     ],
 )
