@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import ckan.plugins as p
@@ -30,14 +30,6 @@ def sources() -> list[Any]:
     table = harvest.SOURCE
     query = sa.select(table).where(table.c.type == SOURCE_TYPE, table.c.active.is_(True))
     return list(model.Session.execute(query.order_by(table.c.id)))
-
-
-def in_registries(package_ids: Sequence[str]) -> set[str]:
-    """Return the ids of datasets whose files cycles check, now or from the next cycle on."""
-    if not p.plugin_loaded("harvest"):
-        return set()
-    values = {"ids": list(package_ids), "type": SOURCE_TYPE}
-    return set(model.Session.execute(sa.text(_IN_REGISTRIES), values).scalars())
 
 
 def sync(source_id: str) -> int:
@@ -126,14 +118,6 @@ CROSS JOIN LATERAL (
 def _organization_extra(key: str) -> str:
     return ORGANIZATION_EXTRA.replace(":key", f":{key}")
 
-
-# The first part finds datasets that the queues harvested after the last cycle.
-_IN_REGISTRIES = """
-WITH registry AS (SELECT id FROM harvest_source WHERE type = :type AND active)
-SELECT package_id FROM harvest_object
-WHERE package_id = ANY(:ids) AND current AND harvest_source_id IN (SELECT id FROM registry)
-UNION SELECT package_id FROM freshness_iati
-WHERE package_id = ANY(:ids) AND source_id IN (SELECT id FROM registry)"""
 
 # If a dataset has two current records or two resources, the first counts.
 _UNSYNCED = f"""
