@@ -42,7 +42,7 @@ def update(source: str, strict: bool) -> None:
         report = cycle.run_cycle(row, utc_now, show, strict=strict, harvest=harvest_here)
     for line in report.lines():
         click.echo(line)
-    for line in (*report.remarks, *report.complaints()):
+    for line in report.complaints():
         click.echo(line, err=True)
     if not report.complete:
         raise click.exceptions.Exit(1)

@@ -264,7 +264,7 @@ class _Cycle:
     def _publish(self) -> None:
         began = monotonic()
         with self._reporting_store_errors():
-            self.report.published |= publication.publish(self.source_id, self.store, self.clock())
+            publication.publish(self.source_id, self.store, self.clock())
         self.report.figures["zipper_run_duration"] += round(monotonic() - began, 3)
 
     @contextmanager
@@ -314,19 +314,12 @@ def _read_registry(source_id: str, harvest: Harvest, report: CycleReport) -> boo
         report.errors.append(str(error))
         return True
     values = {"jobs": [job_id], "most": MOST_MESSAGES}
-    errors, remarks = (
-        model.Session.execute(sa.text(statement), values).all()
-        for statement in (
-            harvest_sql.FIRST_GATHER_ERRORS,
-            harvest_sql.FIRST_RECORD_ERRORS,
-        )
-    )
+    errors = model.Session.execute(sa.text(harvest_sql.FIRST_GATHER_ERRORS), values).all()
     report.registry_read = not errors
     report.errors += [from_column(row.message)["message"] for row in errors]
-    report.remarks += [f"{row.url}: {from_column(row.message)['message']}" for row in remarks]
     hold = holds.hold_of(source_id)
     if hold is not None:
-        report.stopped = tk._("The cycle stopped: {reason}").format(reason=hold.reason)
+        report.errors.append(tk._("The cycle stopped: {reason}").format(reason=hold.reason))
     return hold is None
 
 

@@ -143,8 +143,8 @@ def _manifest(store: Store, source_id: str) -> Mapping[str, Any]:
 # Publishing
 
 
-def publish(source_id: str, store: Store, now: datetime) -> bool:
-    """Publish the present state of a source; return whether the bulk ZIPs were written again.
+def publish(source_id: str, store: Store, now: datetime) -> None:
+    """Publish the present state of a source.
 
     :param now: aware
     :raises StoreError: a file could not be written; the files already written are valid
@@ -153,7 +153,8 @@ def publish(source_id: str, store: Store, now: datetime) -> bool:
         try:
             with ExitStack() as stack:
                 staged = {name: stack.enter_context(store.stage()) for name in _INDICES}
-                return _publish(source_id, store, staged, now)
+                _publish(source_id, store, staged, now)
+            return
         except MembersLost as error:
             # The next cycle downloads them again.
             for member in error.members:
@@ -223,7 +224,7 @@ class _Contents:
         return self._hash.hexdigest()
 
 
-def _publish(source_id: str, store: Store, staged: Mapping[str, StagedBody], now: datetime) -> bool:
+def _publish(source_id: str, store: Store, staged: Mapping[str, StagedBody], now: datetime) -> None:
     contents = _Contents(frozenset(store.keys(store_keys.RESOURCES)))
     model.Session.commit()
     model.Session.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
@@ -258,7 +259,6 @@ def _publish(source_id: str, store: Store, staged: Mapping[str, StagedBody], now
     store.write_bytes(published_key(source_id, _MANIFEST), text.encode())
     _mark(_MARK_EXACTLY, source_id, contents.resource_ids)
     datasets.forget_gone(source_id)
-    return has_changed
 
 
 def _write_zips(

@@ -66,21 +66,15 @@ class CycleReport:
     :ivar run_id: id of its row among the runs
     :ivar source: the source's title
     :ivar figures: by the names of :data:`GAUGES` and :data:`COUNTS`
-    :ivar errors: failures of the cycle, such as a registry that could not be read
-    :ivar remarks: errors in single records of the registry
-    :ivar stopped: why the cycle stopped before it checked any file; None if it did not stop
+    :ivar errors: failures of the cycle, such as a registry that could not be read, or why it stopped
     :ivar registry_read: all listings of the registry were read
-    :ivar published: the bulk ZIPs were written again
     """
 
     run_id: str
     source: str
     figures: dict[str, float] = field(default_factory=lambda: dict.fromkeys((*GAUGES, *COUNTS), 0))
     errors: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    stopped: str | None = None
     registry_read: bool = False
-    published: bool = False
 
     @property
     def complete(self) -> bool:
@@ -89,8 +83,7 @@ class CycleReport:
         A file that fails is its publisher's fault, so it does not count, unless its copy is lost.
         """
         figures = self.figures
-        missing = figures["not_stored"] or figures["lost"]
-        return not (self.errors or self.stopped is not None or missing)
+        return not (self.errors or figures["not_stored"] or figures["lost"])
 
     def lines(self) -> Iterator[str]:
         """Return a summary for people."""
@@ -118,8 +111,6 @@ class CycleReport:
 
     def complaints(self) -> Iterator[str]:
         """Return everything that failed, for people; empty if the cycle is complete."""
-        if self.stopped is not None:
-            yield self.stopped
         yield from self.errors
         if self.figures["lost"]:
             yield self._lost_copies()
