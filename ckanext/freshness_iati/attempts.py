@@ -16,7 +16,7 @@ from typing import Any
 
 from ckanext.freshness.dates import exact_text
 from ckanext.freshness.translation import N_
-from ckanext.freshness.web.errors import FailureReason, FetchError
+from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.headers import storable
 from ckanext.freshness.web.urls import display_url
 
@@ -30,50 +30,25 @@ ErrorDetails = Mapping[str, Any]
 class ErrorType(Enum):
     """Types of errors in the Bulk Data Service's index files; ``store_error`` is our addition.
 
-    :ivar summary: the end of a sentence that begins with "The GET request"
-    :ivar sentence: for people, marked for translation; empty if the answer's status says it
+    :ivar sentence: for people, marked for translation
     """
 
-    summary: str
     sentence: str
 
-    def __new__(cls, value: str, summary: str, sentence: str) -> ErrorType:
+    def __new__(cls, value: str, sentence: str) -> ErrorType:
         self = object.__new__(cls)
-        self._value_, self.summary, self.sentence = value, summary, sentence
+        self._value_, self.sentence = value, sentence
         return self
 
-    SSL_ERROR = (
-        "ssl_error",
-        "failed because of the server's TLS certificate or protocol",
-        N_("A secure connection to the server failed."),
-    )
-    CONNECTION_TIMEOUT = (
-        "connection_timeout",
-        "was not answered in time",
-        N_("The server took too long to answer."),
-    )
-    TOO_MANY_REDIRECTS = (
-        "too_many_redirects",
-        "was redirected too often",
-        N_("The link redirects too often."),
-    )
-    CONNECTION_ERROR = (
-        "connection_error",
-        "failed because of the connection to the server",
-        N_("The connection to the server failed."),
-    )
-    HTTP_NON_200 = "http_non_200", "was answered with a status other than 200", ""
-    NOT_IATI_CONTENT = (
-        "not_iati_content",
-        "returned a file that is not IATI XML",
-        N_("The file is not IATI XML."),
-    )
-    OTHER_ERROR = "other_error", "failed", N_("The file could not be read.")
-    STORE_ERROR = (
-        "store_error",
-        "returned a file that could not be stored",
-        N_("This portal could not store the file."),
-    )
+    SSL_ERROR = "ssl_error", N_("A secure connection to the server failed.")
+    CONNECTION_TIMEOUT = "connection_timeout", N_("The server took too long to answer.")
+    TOO_MANY_REDIRECTS = "too_many_redirects", N_("The link redirects too often.")
+    CONNECTION_ERROR = "connection_error", N_("The connection to the server failed.")
+    # Pages name the status in place of this sentence.
+    HTTP_NON_200 = "http_non_200", "The server answered with a status other than 200."
+    NOT_IATI_CONTENT = "not_iati_content", N_("The file is not IATI XML.")
+    OTHER_ERROR = "other_error", N_("The file could not be read.")
+    STORE_ERROR = "store_error", N_("This portal could not store the file.")
 
 
 def error_type(reason: FailureReason) -> ErrorType:
@@ -147,37 +122,7 @@ def kept(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
     return attempts[:KEPT] + tuple(each for each in attempts[KEPT:] if each in last)
 
 
-def fetch_error(error: FetchError, method: str, url: str) -> ErrorDetails:
-    """Describe a request that got no answer."""
-    return _details(error_type(error.reason), str(error), method, url)
-
-
-def status_error(status: int, headers: Mapping[str, str], method: str, url: str) -> ErrorDetails:
-    """Describe an answer whose status is not the expected one."""
-    message = f"{display_url(url)} answered {status}"
-    if phrase := _phrase(status):
-        message = f"{message} ({phrase})"
-    return _details(ErrorType.HTTP_NON_200, message, method, url, status, headers)
-
-
-def content_error(problem: str, headers: Mapping[str, str], url: str) -> ErrorDetails:
-    """Describe a downloaded file that is no IATI file.
-
-    :param problem: a phrase that follows "the file", such as "is empty"
-    """
-    message = f"The file at {display_url(url)} {problem}"
-    return _details(ErrorType.NOT_IATI_CONTENT, message, "GET", url, 200, headers)
-
-
-def store_error(message: str, url: str) -> ErrorDetails:
-    """Describe a downloaded file that could not be stored.
-
-    :param message: a sentence without secrets
-    """
-    return _details(ErrorType.STORE_ERROR, message, "GET", url, 200)
-
-
-def _details(
+def error_details(
     kind: ErrorType,
     message: str,
     method: str,
@@ -185,9 +130,14 @@ def _details(
     status: int | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> ErrorDetails:
+    """Describe a request that got no answer, or an answer that cannot be used.
+
+    :param message: what happened, a sentence without secrets
+    :param status: None without an answer
+    """
     return {
         "error_type": kind.value,
-        "summary_message": f"The {method} request {kind.summary}.",
+        "summary_message": kind.sentence,
         "detailed_message": storable(message),
         "http_method": method,
         "http_reason": None if status is None else _phrase(status),

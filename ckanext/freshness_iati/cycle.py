@@ -328,7 +328,7 @@ def _count(result: IatiCheckResult, lost: Collection[str], report: CycleReport) 
     figures, decision = report.figures, result.decision
     outcome, was_stored = decision.outcome, result.kept is not None
     figures["checked"] += 1
-    figures["failed"] += outcome in rules.FAILED or outcome is IatiOutcome.POSTPONED
+    figures["failed"] += outcome in (IatiOutcome.FAILED, IatiOutcome.POSTPONED)
     figures["downloaded"] += was_stored
     figures["changed"] += was_stored and decision.changed_at is not None
     if outcome is IatiOutcome.NOT_STORED:

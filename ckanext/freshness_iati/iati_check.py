@@ -13,16 +13,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from ckanext.freshness.checking.answers import mimetype_of, storable_validator
+from ckanext.freshness.checking.answers import (
+    mimetype_of,
+    status_in_words,
+    storable_validator,
+)
 from ckanext.freshness.checking.engine import NextStep, check_all
 from ckanext.freshness.copies import store_keys
 from ckanext.freshness.copies.store import Store, StoredCopy, StoreError
 from ckanext.freshness.web.errors import FetchError
 from ckanext.freshness.web.exchange import Answer, Body, Request, Sink
-from ckanext.freshness.web.urls import Target
+from ckanext.freshness.web.urls import Target, display_url
 
-from . import attempts, rules
-from .attempts import ErrorDetails
+from . import rules
+from .attempts import OUR_FAULTS, ErrorDetails, ErrorType, error_details, error_type
 from .iati_file import IatiFileSink
 from .rules import CheckSubject, DownloadedFile, FileState, IatiDecision, NextMethod
 
@@ -104,62 +108,56 @@ async def check_files(
     Checks that end without a request give their results at once. An exception of the sink ends all checks.
     """
 
-    def due() -> Iterator[_BegunCheck]:
+    def due() -> Iterator[IatiCheck]:
         for file in files:
             try:
-                begun = _begun(file, tools)
+                check = IatiCheck(file, tools)
             except Exception:
                 log.exception("The check of the dataset %s has no result", file.dataset_name)
                 continue
-            if begun.decision.next_method is NextMethod.NOTHING:
-                sink(IatiCheckResult(file, begun.decision))
+            if check.decision.next_method is NextMethod.NOTHING:
+                sink(IatiCheckResult(file, check.decision))
             else:
-                yield begun
+                yield check
 
-    def begin(begun: _BegunCheck, host: str, target: Target | None) -> IatiCheck:
-        return IatiCheck(tools, begun, target)
+    def begin(check: IatiCheck, host: str, target: Target | None) -> IatiCheck:
+        check.target = target
+        return check
 
     await check_all(due(), tools.client, begin, sink)
 
 
-class _BegunCheck(NamedTuple):
-    """A check whose first request is decided."""
-
-    file: KnownFile
-    subject: CheckSubject
-    decision: IatiDecision
-
-    @property
-    def url(self) -> str:
-        return self.file.url
-
-
-def _begun(file: KnownFile, tools: IatiTools) -> _BegunCheck:
-    # A copy of another name is stored again, so that its ZIP has the new name.
-    is_renamed = file.filename not in (None, file.new_filename)
-    lost = is_renamed or file.resource_id in tools.lost
-    subject = CheckSubject(file.url, lost, tools.strict)
-    return _BegunCheck(file, subject, rules.decide(file.state, None, tools.now(), subject))
-
-
 class IatiCheck:
-    """A check of one dataset's file, as the engine runs it."""
+    """A check of one dataset's file, as the engine gets and runs it.
 
-    def __init__(self, tools: IatiTools, begun: _BegunCheck, target: Target | None) -> None:
+    :ivar decision: what follows: the first request, or none
+    :ivar target: the parsed URL, which the engine sets; None if the URL is invalid
+    """
+
+    def __init__(self, file: KnownFile, tools: IatiTools) -> None:
+        # A copy of another name is stored again, so that its ZIP has the new name.
+        is_renamed = file.filename not in (None, file.new_filename)
+        lost = is_renamed or file.resource_id in tools.lost
+        self._file = file
         self._tools = tools
-        self._file, self._subject, self._decision = begun
-        self._target = target
+        self._subject = CheckSubject(file.url, lost, tools.strict)
+        self.decision = rules.decide(file.state, None, tools.now(), self._subject)
+        self.target: Target | None = None
         self._attempts: RequestAttempts | None = None
         self._file_sink: IatiFileSink | None = None
 
-    def takes(self, _: _BegunCheck, /) -> bool:
+    @property
+    def url(self) -> str:
+        return self._file.url
+
+    def takes(self, _: IatiCheck, /) -> bool:
         """Return False: each dataset has its own state, so checks of one URL share no requests."""
         return False
 
     def begin(self) -> RequestAttempts:
         """Return the attempts of the current request."""
         if self._attempts is None:
-            method, good = self._decision.next_method, self._decision.state.good
+            method, good = self.decision.next_method, self.decision.state.good
             is_conditional = method is NextMethod.CONDITIONAL_GET
             request = Request(
                 self._file.url,
@@ -167,13 +165,13 @@ class IatiCheck:
                 etag=good.etag if is_conditional and good else None,
                 last_modified=good.last_modified if is_conditional and good else None,
             )
-            self._attempts = self._tools.client.begin(request, self._choose_sink, self._target)
+            self._attempts = self._tools.client.begin(request, self._choose_sink, self.target)
         return self._attempts
 
     def _choose_sink(self, answer: Answer) -> Sink | Body:
         """Choose what receives the body, when the headers have arrived."""
         self.close()
-        if answer.status != 200 or self._decision.next_method is NextMethod.HEAD:
+        if answer.status != 200 or self.decision.next_method is NextMethod.HEAD:
             return Body.SKIP
         self._file_sink = IatiFileSink(self._tools.store.stage())
         return self._file_sink
@@ -182,23 +180,23 @@ class IatiCheck:
         self, answer: Answer, sink: Callable[[IatiCheckResult], None], /
     ) -> NextStep:
         """Decide what follows from an answer."""
-        method, url = self._decision.next_method, self._file.url
+        method = self.decision.next_method
         error: ErrorDetails | None = None
-        our_fault = False
         file: DownloadedFile | None = None
         if answer.status != 200:
             if answer.status != 304 or method is not NextMethod.CONDITIONAL_GET:
-                error = attempts.status_error(
-                    answer.status, answer.headers, method.http_method, url
-                )
+                message = f"{display_url(self.url)} answered {status_in_words(answer.status)}"
+                error = self._error(ErrorType.HTTP_NON_200, message, answer)
         elif method is not NextMethod.HEAD:
             assert self._file_sink is not None, "the body of every 200 but HEAD's is read"
             file = self._file_sink.finish()
             if self._file_sink.problem is not None:
-                error = attempts.content_error(self._file_sink.problem, answer.headers, url)
+                message = f"The file at {display_url(self.url)} {self._file_sink.problem}"
+                error = self._error(ErrorType.NOT_IATI_CONTENT, message, answer)
             elif file is None:
-                our_fault = True
-                error = attempts.store_error(str(self._file_sink.staging_error), url)
+                error = self._error(
+                    ErrorType.STORE_ERROR, str(self._file_sink.staging_error), answer
+                )
         response = rules.Response(
             method,
             answer.status,
@@ -206,51 +204,59 @@ class IatiCheck:
             last_modified=storable_validator(answer.headers.get("Last-Modified")),
             length=_length(answer) if method is NextMethod.HEAD else None,
             error=error,
-            our_fault=our_fault,
             file=file,
             insecure=answer.insecure,
         )
+        before = self.decision
         self._decide(response)
-        if self._decision.next_method is not NextMethod.NOTHING:
+        if self.decision.next_method is not NextMethod.NOTHING:
             self.close()
             return NextStep.ASK_NOW
-        kept = await self._keep() if self._decision.keep else None
+        kept = None
+        if self.decision.keep:
+            try:
+                kept = await self._keep()
+            except StoreError as failure:
+                # Decide again, as of a file whose bytes could not be received.
+                self.decision = before
+                error = self._error(ErrorType.STORE_ERROR, str(failure), answer)
+                self._decide(response._replace(error=error, file=None))
         self.close()
         mimetype = None if file is None else mimetype_of(answer)
-        sink(IatiCheckResult(self._file, self._decision, kept, mimetype))
+        sink(IatiCheckResult(self._file, self.decision, kept, mimetype))
         return NextStep.END
 
-    async def _keep(self) -> StoredCopy | None:
-        """Store the file. The thread is another one, since compressing takes long."""
+    def _error(self, kind: ErrorType, message: str, answer: Answer) -> ErrorDetails:
+        method = self.decision.next_method.http_method
+        return error_details(kind, message, method, self.url, answer.status, answer.headers)
+
+    async def _keep(self) -> StoredCopy:
+        """Store the file. The thread is another one, since compressing takes long.
+
+        :raises StoreError: it could not be stored
+        """
         assert self._file_sink is not None
         staged, self._file_sink = self._file_sink.staged, None
-        file, store = self._file, self._tools.store
-        try:
-            return await asyncio.to_thread(
-                store.keep, file.new_key, staged, zip_member=file.new_filename
-            )
-        except StoreError as error:
-            told = attempts.store_error(str(error), file.url)
-            now = self._tools.now()
-            self._decision = rules.not_stored(file.state, self._decision, now, told)
-            return None
+        file, keep = self._file, self._tools.store.keep
+        return await asyncio.to_thread(keep, file.new_key, staged, zip_member=file.new_filename)
 
     def failed(self, error: FetchError, sink: Callable[[IatiCheckResult], None], /) -> NextStep:
         """Decide what follows if no attempt got an answer."""
         # If the URL is invalid, no other method would help: end the check as a failed GET does.
-        method = NextMethod.GET if self._attempts is None else self._decision.next_method
-        details = attempts.fetch_error(error, method.http_method, self._file.url)
-        our_fault = error.reason in attempts.OUR_FAULTS
+        method = NextMethod.GET if self._attempts is None else self.decision.next_method
+        kind = error_type(error.reason)
+        details = error_details(kind, str(error), method.http_method, self.url)
+        our_fault = error.reason in OUR_FAULTS
         self._decide(rules.Response(method, None, error=details, our_fault=our_fault))
         self.close()
-        if self._decision.next_method is not NextMethod.NOTHING:
+        if self.decision.next_method is not NextMethod.NOTHING:
             return NextStep.ASK_NOW
-        sink(IatiCheckResult(self._file, self._decision))
+        sink(IatiCheckResult(self._file, self.decision))
         return NextStep.END
 
     def _decide(self, response: rules.Response) -> None:
         tools = self._tools
-        self._decision = rules.decide(self._decision.state, response, tools.now(), self._subject)
+        self.decision = rules.decide(self.decision.state, response, tools.now(), self._subject)
         self._attempts = None
 
     def close(self) -> None:

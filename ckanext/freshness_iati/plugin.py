@@ -60,7 +60,9 @@ class IatiHarvesterPlugin(SourceTypePlugin, DefaultTranslation):
         return datasets.CHECKED_LINKS
 
     def link_problems(self) -> Mapping[str, str]:
-        return {kind.value: kind.sentence for kind in ErrorType if kind.sentence}
+        return {
+            kind.value: kind.sentence for kind in ErrorType if kind is not ErrorType.HTTP_NON_200
+        }
 
     def check_dataset(self, package_id: str) -> None:
         # Imported only by workers and commands: web workers run no cycles.

@@ -159,20 +159,12 @@ class IatiOutcome(Enum):
     """The server confirmed that the file is unchanged: rule 4, or a 304."""
     TRUSTED = "trusted"
     """The download is at most 6 h old, and the answer to HEAD neither confirms nor contradicts it."""
-    HEAD_FAILED = "head failed"
-    """Rule 3."""
-    GET_FAILED = "get failed"
-    """Rule 7."""
-    NOT_IATI = "not iati"
-    """Rule 9."""
+    FAILED = "failed"
+    """Rules 3, 7 and 9: a failure that counts against the URL, or a fault of this site."""
     DOWNLOADED = "downloaded"
     """Rule 11."""
     NOT_STORED = "not stored"
     """The file was downloaded but could not be stored. The previous copy stays."""
-
-
-FAILED = frozenset({IatiOutcome.HEAD_FAILED, IatiOutcome.GET_FAILED, IatiOutcome.NOT_IATI})
-"""Failures that count against the URL."""
 
 
 class CheckSubject(NamedTuple):
@@ -293,7 +285,7 @@ def _after_head(
             # From this moment on rule 5 downloads the file although HEAD fails.
             latest = good.downloaded + TRUSTED_FOR
             failed = replace(failed, postponed_until=min(failed.postponed_until, latest))
-        return IatiDecision(NextMethod.NOTHING, failed, IatiOutcome.HEAD_FAILED)
+        return IatiDecision(NextMethod.NOTHING, failed, IatiOutcome.FAILED)
     if _differs(good, response):
         return IatiDecision(NextMethod.GET, state)
     if response.etag or response.last_modified:
@@ -317,12 +309,14 @@ def _after_get(
     state: FileState, response: Response, now: datetime, subject: CheckSubject
 ) -> IatiDecision:
     """Apply rules 6 to 11."""
-    file = response.file
-    if response.error is not None or file is None:
-        error_type = None if response.error is None else response.error["error_type"]
-        outcome = _OUTCOMES.get(error_type, IatiOutcome.GET_FAILED)
+    file, error = response.file, response.error
+    if error is not None and error["error_type"] == ErrorType.STORE_ERROR.value:
+        # The URL works, so the next cycle requests it again.
+        works = state.without_failures(state.good)
+        return IatiDecision(NextMethod.NOTHING, works, IatiOutcome.NOT_STORED)
+    if error is not None or file is None:
         failed = _failed(state, response, now, subject)
-        return IatiDecision(NextMethod.NOTHING, failed, outcome)
+        return IatiDecision(NextMethod.NOTHING, failed, IatiOutcome.FAILED)
     before = state.good
     has_new_bytes = before is None or before.hash != file.hash
     has_changed = (
@@ -353,10 +347,6 @@ def _after_get(
     )
 
 
-_OUTCOMES: Mapping[str | None, IatiOutcome] = {
-    ErrorType.NOT_IATI_CONTENT.value: IatiOutcome.NOT_IATI,
-    ErrorType.STORE_ERROR.value: IatiOutcome.NOT_STORED,
-}
 _AFTER: Mapping[
     NextMethod, Callable[[FileState, Response, datetime, CheckSubject], IatiDecision]
 ] = {
@@ -364,31 +354,6 @@ _AFTER: Mapping[
     NextMethod.CONDITIONAL_GET: _after_conditional_get,
     NextMethod.GET: _after_get,
 }
-
-
-def not_stored(
-    before: FileState, decision: IatiDecision, now: datetime, error: ErrorDetails
-) -> IatiDecision:
-    """Return the decision after a download that could not be stored: only the attempt remains.
-
-    The URL is not to blame, so the next cycle requests it again.
-
-    :param before: the state before the check
-    :param decision: of :func:`decide`, after the download
-    :param error: of the type ``store_error``
-    """
-    download, *others = decision.state.attempts
-    made = attempt(now, "GET", download["http_status"], error, insecure=download["insecure"])
-    state = replace(
-        decision.state,
-        attempts=(made, *others),
-        good=before.good,
-        content_modified=before.content_modified,
-        content_modified_excluding_generated_timestamp=(
-            before.content_modified_excluding_generated_timestamp
-        ),
-    )
-    return IatiDecision(NextMethod.NOTHING, state, IatiOutcome.NOT_STORED)
 
 
 def has_expired(state: FileState) -> bool:

@@ -195,7 +195,9 @@ def test_a_registry_that_suddenly_lists_few_stops_the_cycle(site: Site, store_fo
     site.server.reset()
     report = site.later(hours=1).update()
     assert not report.complete
-    assert [one for one in report.complaints() if one.startswith("The cycle stopped: ") and "3" in one]
+    assert [
+        one for one in report.complaints() if one.startswith("The cycle stopped: ") and "3" in one
+    ]
     assert site.files(store_folder) == files
     assert [site.asked(one) for one in all_of_them] == [[]] * 3
 

@@ -7,14 +7,14 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from ckanext.freshness.web.errors import FailureReason, FetchError
+from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness_iati.attempts import (
     ErrorType,
     attempt,
-    fetch_error,
+    error_details,
+    error_type,
     kept,
     public_headers,
-    status_error,
 )
 
 URL = "https://user:hunter2@example.org/file.xml?token=hunter2&v=1"
@@ -41,29 +41,22 @@ def test_the_last_five_attempts_are_kept_and_the_last_by_each_method() -> None:
         (ErrorType.OTHER_ERROR, FailureReason.TOO_LARGE),
     ],
 )
-def test_no_answer(kind: ErrorType, reason: FailureReason) -> None:
-    error = FetchError(reason, SHOWN, "refused the connection", attempts=3)
-    found = dict(fetch_error(error, "HEAD", URL))
-    assert found.pop("summary_message").startswith("The HEAD request ")
-    assert found == {
-        "error_type": kind.value,
-        "detailed_message": f"{SHOWN} refused the connection, tried 3 times",
+def test_types_of_requests_without_an_answer(kind: ErrorType, reason: FailureReason) -> None:
+    assert error_type(reason) is kind
+
+
+@pytest.mark.parametrize(("status", "reason"), [(None, None), (404, "Not Found"), (799, None)])
+def test_details(status: int | None, reason: str | None) -> None:
+    headers = {"Server": "x"}
+    assert error_details(ErrorType.OTHER_ERROR, "It\0failed", "HEAD", URL, status, headers) == {
+        "error_type": "other_error",
+        "summary_message": "The file could not be read.",
+        "detailed_message": "It\ufffdfailed",
         "http_method": "HEAD",
-        "http_reason": None,
-        "http_headers": {},
+        "http_reason": reason,
+        "http_headers": headers,
         "source_url": SHOWN,
     }
-
-
-@pytest.mark.parametrize(
-    ("status", "phrase", "words"),
-    [(404, "Not Found", "answered 404 (Not Found)"), (799, None, "answered 799")],
-)
-def test_a_status(status: int, phrase: str | None, words: str) -> None:
-    found = status_error(status, {"Server": "x"}, "GET", URL)
-    assert (found["error_type"], found["http_reason"]) == ("http_non_200", phrase)
-    assert found["detailed_message"] == f"{SHOWN} {words}"
-    assert found["http_headers"] == {"Server": "x"}
 
 
 @pytest.mark.parametrize(
@@ -88,13 +81,10 @@ def test_headers(headers: dict[str, str], shown: dict[str, str] | None) -> None:
 
 def test_an_attempt_as_it_is_stored_and_published() -> None:
     at = datetime(2026, 11, 21, 12, 0, 0, 17, tzinfo=timezone(timedelta(hours=5, minutes=30)))
-    failed = attempt(at, "HEAD", 404, status_error(404, {}, "HEAD", URL), insecure=True)
+    details = error_details(ErrorType.HTTP_NON_200, "It is gone", "HEAD", URL, 404)
+    failed = attempt(at, "HEAD", 404, details, insecure=True)
     assert json.loads(json.dumps(failed)) == failed
     assert failed["datetime"] == "2026-11-21T06:30:00.000017Z"
     assert failed["error_occurred"] and failed["insecure"]
-    assert list(failed["error_details"]) == [
-        *("error_type", "summary_message", "detailed_message", "http_method", "http_reason"),
-        *("http_headers", "source_url"),
-    ]
     fine = attempt(at, "HEAD", 200)
     assert (fine["error_occurred"], fine["error_details"]) == (False, None)

@@ -206,7 +206,7 @@ def test_a_failure_leaves_what_is_good(
 def test_what_is_no_iati_file_is_not_read_to_its_end(cycle: Cycle, server: IatiFiles) -> None:
     server.body = b"<html>" + b"x" * 20_000_000
     result = cycle()
-    assert result.decision.outcome is IatiOutcome.NOT_IATI
+    assert result.decision.outcome is IatiOutcome.FAILED
     details = cycle.state.attempts[0]["error_details"]
     assert details["detailed_message"] == (
         f"The file at {cycle.url} is no IATI file: its root element is <html>"
@@ -226,7 +226,7 @@ def test_no_secret_is_told(cycle: Cycle, server: IatiFiles) -> None:
 @pytest.mark.parametrize("url", ["", "no URL", "ftp://example.org/file.xml", "http://"])
 def test_what_is_no_url(cycle: Cycle, url: str) -> None:
     result = cycle(url=url)
-    assert result.decision.outcome is IatiOutcome.GET_FAILED
+    assert result.decision.outcome is IatiOutcome.FAILED
     assert error_type(last_of(cycle.state.attempts, "GET")) is ErrorType.OTHER_ERROR
     cycle.url = url
     assert cycle().decision.outcome is IatiOutcome.POSTPONED

@@ -19,7 +19,6 @@ from ckanext.freshness_iati.attempts import (
     last_of,
 )
 from ckanext.freshness_iati.rules import (
-    FAILED,
     CheckSubject,
     DownloadedFile,
     FileState,
@@ -32,7 +31,6 @@ from ckanext.freshness_iati.rules import (
     brakes_expiry,
     decide,
     has_expired,
-    not_stored,
 )
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -145,7 +143,7 @@ def test_rules_3_and_5_head_failed(status: int | None, ago: timedelta, method: N
     state = downloaded(ago)
     decision = play(state, head(status))
     assert decision.next_method is method
-    assert decision.outcome is (IatiOutcome.HEAD_FAILED if method is NextMethod.NOTHING else None)
+    assert decision.outcome is (IatiOutcome.FAILED if method is NextMethod.NOTHING else None)
     assert decision.state.good == state.good
     assert decision.state.attempts == (attempt(NOW, "HEAD", status, error(method="HEAD")),)
 
@@ -251,9 +249,9 @@ def test_after_the_6_hours_a_conditional_get_takes_the_place_of_head(
 @pytest.mark.parametrize(
     ("response", "outcome"),
     [
-        (failed_get(None, ErrorType.CONNECTION_ERROR), IatiOutcome.GET_FAILED),
-        (failed_get(404), IatiOutcome.GET_FAILED),
-        (failed_get(200, ErrorType.NOT_IATI_CONTENT), IatiOutcome.NOT_IATI),
+        (failed_get(None, ErrorType.CONNECTION_ERROR), IatiOutcome.FAILED),
+        (failed_get(404), IatiOutcome.FAILED),
+        (failed_get(200, ErrorType.NOT_IATI_CONTENT), IatiOutcome.FAILED),
         (failed_get(200, ErrorType.STORE_ERROR), IatiOutcome.NOT_STORED),
     ],
 )
@@ -317,16 +315,12 @@ def test_a_lost_copy_is_kept_though_it_is_the_same() -> None:
     assert decision.keep and decision.changed_at is None
 
 
-def test_what_cannot_be_stored_leaves_everything_but_the_attempt() -> None:
-    before = downloaded(30 * HOUR)
-    decision = play(before, got(OTHER))
-    details = error(ErrorType.STORE_ERROR)
-    left = not_stored(before, decision, NOW, details)
-    assert left.outcome is IatiOutcome.NOT_STORED and left.changed_at is None and not left.keep
-    assert left.state == replace(
-        before, last_update_check=NOW, attempts=(attempt(NOW, "GET", 200, details),)
-    )
-    assert play(left.state, now=NOW + MOMENT).next_method is NextMethod.GET
+def test_a_url_whose_file_cannot_be_stored_works() -> None:
+    before = replace(downloaded(30 * HOUR), failures=2, failing_since=NOW - HOUR)
+    state = play(before, failed_get(200, ErrorType.STORE_ERROR)).state
+    assert state.good == before.good and not has_expired(state)
+    assert (state.failures, state.failing_since, state.postponed_until) == (0, None, None)
+    assert play(state, now=NOW + MOMENT).next_method is NextMethod.GET
 
 
 # Failing URLs
@@ -483,7 +477,7 @@ def test_whatever_happens(data: st.DataObject) -> None:
             if decision.outcome is not IatiOutcome.DOWNLOADED:
                 unverified = replace(state.good, verified_on_server=before.good.verified_on_server)
                 assert unverified == before.good
-        if decision.outcome in FAILED or decision.outcome is IatiOutcome.NOT_STORED:
+        if decision.outcome in (IatiOutcome.FAILED, IatiOutcome.NOT_STORED):
             assert state.good == before.good
             assert state.content_modified == before.content_modified
         if decision.outcome is IatiOutcome.DOWNLOADED:

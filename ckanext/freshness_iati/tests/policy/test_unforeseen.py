@@ -26,9 +26,9 @@ OF_ALL = (
 ANSWERS = {**checks.ANSWERS, "file": b"HTTP/1.1 200 OK\r\n\r\n" + ACTIVITIES}
 EXPECTED = {
     "file": IatiOutcome.DOWNLOADED,
-    "none": IatiOutcome.GET_FAILED,
-    "no url": IatiOutcome.GET_FAILED,
-    "first": IatiOutcome.NOT_IATI,
+    "none": IatiOutcome.FAILED,
+    "no url": IatiOutcome.FAILED,
+    "first": IatiOutcome.FAILED,
 }
 
 
