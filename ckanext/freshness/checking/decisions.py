@@ -97,7 +97,7 @@ class OutcomeTraits(Struct, frozen=True):
     """What an outcome says of the file, of the resource's row and of the run.
 
     :ivar group: the group in which pages count it, a key of ``found`` of :data:`..reporting.labels.LABELS`. The
-        label ``error`` of a dataset stands for ``failed``, and a host's figure ``blocked`` for ``blocked``
+        label ``error`` of a dataset stands for ``failed``
     :ivar found: whether something is there: the count of failures starts again
     :ivar hashed: whether the file was read and hashed
     :ivar tells: whether the file is known for certain: changes can be detected, ``undetermined`` is reset, and

@@ -10,9 +10,8 @@ Memory grows with the number of datasets and of checked hosts, not with the numb
 from __future__ import annotations
 
 import uuid
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Flag, auto
 from importlib.metadata import version
@@ -29,11 +28,8 @@ from ..model import CheckRun, FreshnessTransition
 from .decisions import OUTCOMES, CheckResult, Outcome, ResourceToCheck
 from .selection import Candidate, SelectionReason
 
-HOSTS_KEPT = 500
-"""Number of hosts whose figures are stored, the most checked ones. The sum includes all hosts."""
-
 ALL_HOSTS = "*"
-"""Key of the sum of all hosts; no host can have this name."""
+"""The key of a run's figures of all hosts; no host can have this name."""
 
 FIRST_RUN = "firstrun"
 """The label of a resource that no run has seen at this URL."""
@@ -125,61 +121,15 @@ def _label_of_dataset(facts: DatasetFact) -> str:
     return ",".join(parts)
 
 
-FIGURES = (
-    "checks",
-    "errors",
-    "blocked",  # checks with the outcome "cannot tell"
-    "bytes",
-    "put_off",  # resources that were not checked, because the host gave no answer to other checks
-)
-"""Figures of the checks of a host. Only checked resources and their datasets count."""
-
-
-@dataclass(slots=True)
-class HostCounts:
-    """The checks of a host.
-
-    :ivar figures: by the names of :data:`FIGURES`
-    :ivar reasons: checks with an error by reason: a status of HTTP, or why there was no answer
-    """
-
-    figures: Counter[str] = field(default_factory=Counter)
-    reasons: Counter[str] = field(default_factory=Counter)
-
-    def add(self, result: CheckResult) -> None:
-        """Count a check."""
-        attempt = result.attempt
-        self.figures["checks"] += 1
-        self.figures["bytes"] += attempt.received
-        group = OUTCOMES[result.outcome].group
-        if group == "blocked":
-            self.figures["blocked"] += 1
-        elif group == "failed":
-            self.figures["errors"] += 1
-            self.reasons[attempt.reason or str(attempt.status or "")] += 1
-
-    @property
-    def is_in_trouble(self) -> bool:
-        """Whether checks failed, were put off, or were all refused."""
-        found = self.figures
-        return bool(found["errors"] or found["put_off"] or 0 < found["checks"] == found["blocked"])
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figures for a run's row, with the most frequent ``reason`` of errors."""
-        figures: dict[str, Any] = {name: self.figures[name] for name in FIGURES}
-        if self.reasons:
-            figures["reason"] = min(
-                self.reasons, key=lambda reason: (-self.reasons[reason], reason)
-            )
-        return figures
-
-
 class RunCounts:
     """The counts of a run.
 
     First call :meth:`chosen` once for each resource, then :meth:`checked` for those that were checked, then
     :meth:`dataset` once for each dataset.
 
+    :ivar checks: number of checks
+    :ivar errors: number of checks that ended with an error
+    :ivar put_off: resources that were not checked, because their hosts gave no answer to other checks
     :ivar newly_broken: links that counted as broken after their check, but not before
     :ivar repaired: links that counted as broken before their check, but not after
     :ivar longest_days: the longest interval between two checks, in days, if the policy ``learned`` had to
@@ -191,26 +141,14 @@ class RunCounts:
         self._facts: dict[str, DatasetFact] = {}
         self._datasets: Counter[str] = Counter()
         self._frequencies: Counter[str] = Counter()
-        self._hosts: defaultdict[str, HostCounts] = defaultdict(HostCounts)
-        self._all = HostCounts()
+        self._hosts: set[str] = set()
+        self._bytes = 0
+        self.checks = 0
+        self.errors = 0
+        self.put_off = 0
         self.newly_broken = 0
         self.repaired = 0
         self.longest_days = 0
-
-    @property
-    def checks(self) -> int:
-        """Number of checks."""
-        return self._all.figures["checks"]
-
-    @property
-    def errors(self) -> int:
-        """Number of checks that ended with an error."""
-        return self._all.figures["errors"]
-
-    @property
-    def put_off(self) -> int:
-        """Number of resources that were not checked, because their hosts gave no answer to other checks."""
-        return self._all.figures["put_off"]
 
     def chosen(self, candidate: Candidate, reason: SelectionReason) -> None:
         """Count a resource as not checked."""
@@ -224,8 +162,7 @@ class RunCounts:
     def checked(self, result: CheckResult) -> None:
         """Count a resource as checked that was counted as not checked."""
         if result.is_put_off:
-            self._hosts[result.host].figures["put_off"] += 1
-            self._all.figures["put_off"] += 1
+            self.put_off += 1
             return
         self._resources[metadata_change(result.resource)] -= 1
         self._resources[_label_of_check(result)] += 1
@@ -236,8 +173,10 @@ class RunCounts:
         if result.outcome is Outcome.CHANGED:
             facts |= DatasetFact.HASH
         self.updated(result.resource.package_id, facts)
-        self._all.add(result)
-        self._hosts[result.host].add(result)
+        self.checks += 1
+        self.errors += is_error
+        self._bytes += result.attempt.received
+        self._hosts.add(result.host)
 
     def updated(self, package_id: str, facts: DatasetFact) -> None:
         """Note facts of a dataset, such as its review or an update by a script, which no check finds."""
@@ -270,27 +209,16 @@ class RunCounts:
             "checked": self.checks,
         }
 
-    def hosts(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the figures of the most checked hosts, and the sum of all hosts as :data:`ALL_HOSTS`.
-
-        The sum also has the numbers of ``hosts``, of hosts ``in_trouble``, and of links that are
-        ``newly_broken`` or ``repaired``.
-        """
-        if not self._hosts:
-            return {}
-        most = sorted(self._hosts, key=lambda name: (-self._hosts[name].figures["checks"], name))[
-            :HOSTS_KEPT
-        ]
-        of_all = {
+    def hosts(self) -> dict[str, dict[str, int]]:
+        """Return the figures of all hosts, as :data:`ALL_HOSTS`."""
+        figures = {
+            "bytes": self._bytes,
             "hosts": len(self._hosts),
-            "in_trouble": sum(host.is_in_trouble for host in self._hosts.values()),
+            "put_off": self.put_off,
             "newly_broken": self.newly_broken,
             "repaired": self.repaired,
         }
-        return {
-            ALL_HOSTS: self._all.as_dict() | of_all,
-            **{name: self._hosts[name].as_dict() for name in most},
-        }
+        return {ALL_HOSTS: figures}
 
 
 # Rows

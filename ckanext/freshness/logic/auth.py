@@ -68,7 +68,7 @@ def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) ->
 
 @tk.auth_allow_anonymous_access
 def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Only sysadmins: the counts include private datasets, and the hosts of these are named."""
+    """Only sysadmins: the counts include private datasets."""
     # CKAN allows sysadmins everything without asking, and would tell others the name of the action.
     if not context.get("user"):
         return {"success": False, "msg": tk._("Log in to see runs")}

@@ -242,7 +242,6 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
         * ``options`` (dictionary): the arguments of the call
         * ``resources``, ``datasets`` (dictionaries): counts by label
         * ``frequencies`` (dictionary): datasets that are ``live``, ``never``, ``as needed``
-        * ``hosts`` (dictionary): figures by host, and of all hosts under ``*``
         * ``text`` (string): the counts in HDX's layout
     :rtype: dictionary
     :raises ObjectNotFound: there is no such run, or no run at all
@@ -251,7 +250,7 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
     row = query.get(data_dict["id"]) if data_dict.get("id") else runs.full_checks().first()
     if row is None:
         raise tk.ObjectNotFound(tk._("There is no such run"))
-    names = ("resources", "datasets", "frequencies", "hosts")
+    names = ("resources", "datasets", "frequencies")
     figures = {name: getattr(row, name) or {} for name in names}
     return {
         **_run(row),

@@ -22,7 +22,7 @@ from ..model import CheckRun, HarvestHold
 from ..model.datasets import IS_OPEN
 from ..model.runs import CHECKED_LINKS
 from ..reporting import harvest_sql, report_tables
-from ..reporting.runs import SILENCE, columns
+from ..reporting.runs import SILENCE
 from ..reporting.tables import TableRequest
 from ..reporting.visibility import SITE, rows
 from . import recipients
@@ -238,7 +238,7 @@ class ProblemKind(str, Enum):
 
 def problems_of_runs(now: datetime) -> Iterator[News]:
     """Yield the problems of the newest runs."""
-    rows = model.Session.query(*columns()).order_by(CheckRun.started_at.desc()).limit(_MOST)
+    rows = model.Session.query(CheckRun).order_by(CheckRun.started_at.desc()).limit(_MOST)
     return problems(rows, now)
 
 

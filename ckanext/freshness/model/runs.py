@@ -198,7 +198,7 @@ class CheckRun(tk.BaseModel):
     frequencies = Column(JSONB, doc="datasets by update frequency live, never, as needed")
     hosts = Column(
         JSONB,
-        doc="per host: checks, errors, blocked, put_off, bytes, reason",
+        doc="of all hosts, under *: hosts, bytes, put_off, newly_broken, repaired",
     )
     checked = Column(Integer, doc="number of resources that were checked")
     error = Column(UnicodeText, doc="why the run ended early; empty if it did not")

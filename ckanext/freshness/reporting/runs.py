@@ -121,7 +121,7 @@ def last_check(now: datetime) -> dict[str, Any] | None:
 
     The state is ``late`` if the next check should have come.
     """
-    run = full_checks().with_entities(*columns()).first()
+    run = full_checks().first()
     if run is None:
         return None
     shown = line(run)
@@ -158,42 +158,6 @@ def changed_datasets(labels: Mapping[str, int]) -> int:
     )
 
 
-# Hosts
-
-
-def troubles(hosts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the hosts whose links could not all be checked, those with most affected links first.
-
-    :returns: each with its ``name``, its ``kind`` (``failing``, ``waiting`` or ``blocked``), the numbers of
-        ``affected`` links and of ``checks``, and the ``reason`` why most failed, empty if that is not known
-    """
-    found = []
-    for name, numbers in hosts.items():
-        checks, waiting, errors, blocked = (
-            int(numbers.get(key, 0)) for key in ("checks", "put_off", "errors", "blocked")
-        )
-        if errors and errors >= waiting:
-            kind, affected = "failing", errors
-        elif waiting:
-            kind, affected = "waiting", waiting
-        elif blocked and blocked == checks:
-            kind, affected = "blocked", blocked
-        else:
-            continue
-        if name != ALL_HOSTS:
-            reason = _reason(str(numbers.get("reason") or "")) if kind == "failing" else ""
-            row = {"name": name, "kind": kind, "affected": affected, "checks": checks}
-            found.append({**row, "reason": reason})
-    return sorted(found, key=lambda one: (one["kind"] == "blocked", -one["affected"], one["name"]))
-
-
-def _reason(stored: str) -> str:
-    """Return the sentence for the stored reason of a host's errors; empty if it says nothing."""
-    if stored.isdecimal():
-        return labels.link_problem({"status": int(stored)})
-    return labels.link_problem({"reason": stored}) if stored in labels.REASONS else ""
-
-
 # The page of runs
 
 FIELDS = ("id", "started_at", "ended_at", "state", "checks", "errors", "unclear", "error")
@@ -202,8 +166,7 @@ FIELDS = ("id", "started_at", "ended_at", "state", "checks", "errors", "unclear"
 
 def nights() -> list[Row]:
     """Return the newest :data:`NIGHTS` checks of all links as lines, the newest first."""
-    rows = full_checks().with_entities(*columns()).limit(NIGHTS)
-    return [line(row) for row in rows]
+    return [line(row) for row in full_checks().limit(NIGHTS)]
 
 
 def last_night() -> dict[str, Any] | None:
@@ -212,15 +175,13 @@ def last_night() -> dict[str, Any] | None:
     :returns: ``line``: the run itself; ``outcomes``: numbers of checks by group, see
         :class:`..checking.decisions.OutcomeTraits`; ``colours``: of the groups, in their order;
         ``checks``: their sum; ``changed_datasets``: number of datasets with changed files; ``put_off``: number
-        of links that wait for the next run; ``sums``: figures of all hosts; ``troubles``: hosts in trouble, as
-        far as their figures are kept; ``in_trouble``: number of all of them; ``others``: the other runs of the
+        of links that wait for the next run; ``sums``: figures of all hosts; ``others``: the other runs of the
         night, of which ``failed_parts`` have a problem
     """
     run = full_checks().first()
     if run is None:
         return None
-    hosts = run.hosts or {}
-    sums, found = hosts.get(ALL_HOSTS, {}), troubles(hosts)
+    sums = (run.hosts or {}).get(ALL_HOSTS, {})
     others = [line(other) for other in _same_night(run)]
     counts = outcomes(run.resources or {})
     return {
@@ -231,8 +192,6 @@ def last_night() -> dict[str, Any] | None:
         "changed_datasets": changed_datasets(run.datasets or {}),
         "put_off": int(sums.get("put_off", 0)),
         "sums": sums,
-        "troubles": found,
-        "in_trouble": max(int(sums.get("in_trouble", 0)), len(found)),
         "others": others,
         "failed_parts": sum(other["state"] in PROBLEMS for other in others),
     }
@@ -242,7 +201,7 @@ def _same_night(run: Any) -> list[Any]:
     """Return the failed parts of a night, and the first whole run of each other kind and source."""
     table = CheckRun.__table__
     rows = (
-        model.Session.query(*columns())
+        model.Session.query(CheckRun)
         .filter(table.c.kind != "check")
         .filter(table.c.started_at.between(run.started_at, run.started_at + NIGHT))
         .order_by(table.c.started_at, table.c.id)
@@ -255,11 +214,6 @@ def _same_night(run: Any) -> list[Any]:
         about = row.id if row.kind == "nightly" else str(options.get("source"))
         first.setdefault((row.kind, about), row)
     return list(first.values())
-
-
-def columns() -> list[Any]:
-    """Return the columns of a run without the figures of its hosts, which are large."""
-    return [column for column in CheckRun.__table__.c if column.key != "hosts"]
 
 
 # HDX's layout

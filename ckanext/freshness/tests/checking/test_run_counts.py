@@ -148,35 +148,18 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
 # Hosts
 
 
-def test_what_the_visits_to_a_host_were_like() -> None:
-    counts = RunCounts()
-    for result in (
-        found(Outcome.NOT_MODIFIED, "p"),
-        found(Outcome.CHANGED, "r"),
-        found(Outcome.ERROR, "s"),
-        found(Outcome.CANNOT_TELL, "t"),
-        found(Outcome.SAME_HASH, "q", host="other.org"),
-    ):
-        check(counts, result)
-    hosts = counts.hosts()
-    assert hosts["example.org"] == {
-        **{"checks": 4, "errors": 1, "blocked": 1, "bytes": 400},
-        **{"put_off": 0, "reason": "404"},
-    }
-    assert hosts[ALL_HOSTS]["checks"] == counts.checks == 5
-
-
-def test_all_hosts_are_counted_and_those_in_trouble() -> None:
+def test_all_hosts_are_counted() -> None:
     counts = RunCounts()
     for host, outcome in (
         ("fine.org", Outcome.SAME_HASH),
         ("fine.org", Outcome.CANNOT_TELL),
-        ("walled.org", Outcome.CANNOT_TELL),
         ("failing.org", Outcome.ERROR),
-        ("failing.org", Outcome.SAME_HASH),
     ):
         check(counts, found(outcome, host=host))
+    silent = finding(Outcome.CANNOT_TELL, reason=FailureReason.HOST_SILENT.value)
+    counts.checked(silent)
     counts.newly_broken, counts.repaired = 3, 4
-    every = counts.hosts()[ALL_HOSTS]
-    assert (every["hosts"], every["in_trouble"]) == (3, 2)
-    assert (every["newly_broken"], every["repaired"]) == (3, 4)
+    assert (counts.checks, counts.errors) == (3, 1)
+    assert counts.hosts() == {
+        ALL_HOSTS: {"bytes": 300, "hosts": 2, "put_off": 1, "newly_broken": 3, "repaired": 4}
+    }

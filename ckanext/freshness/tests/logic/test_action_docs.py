@@ -62,7 +62,7 @@ def test_the_results_have_the_keys_that_the_docstrings_name(act: Act) -> None:
         made = {"name": name, "title": name, "url": f"http://x.org/{name}", "source_type": "fdp"}
         source = act("harvest_source_create", owner_org=owner, **made)
     now = datetime(2026, 11, 1)
-    run: dict[str, Any] = {"resources": {}, "datasets": {}, "frequencies": {}, "hosts": {}}
+    run: dict[str, Any] = {"resources": {}, "datasets": {}, "frequencies": {}}
     model.Session.add(
         CheckRun(id="r", kind="check", started_at=now, version="1", options={}, **run)
     )

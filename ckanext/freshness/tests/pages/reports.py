@@ -22,7 +22,7 @@ from ckanext.freshness.reporting import counts
 from ckanext.freshness.reporting.counts import of_statuses
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.pages.datasets import break_link
-from ckanext.freshness.tests.reporting.test_hdx_layout import FIRST, FREQUENCIES, NUMBERS
+from ckanext.freshness.tests.reporting.test_hdx_layout import FIRST, FREQUENCIES
 from ckanext.harvest import model as harvest_model
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
@@ -109,7 +109,6 @@ def data_changed(dataset: dict[str, Any], ago: timedelta = DAY / 2, **more: Any)
 
 def add_run(**more: Any) -> None:
     """Add a check of all datasets, an hour ago."""
-    hosts = {"*": {**NUMBERS, "checks": 22}, "files.example.org": {**NUMBERS, "checks": 22}}
     row: dict[str, Any] = {
         "id": "first",
         "kind": "check",
@@ -119,7 +118,6 @@ def add_run(**more: Any) -> None:
         "resources": FIRST,
         "datasets": {"0: Fresh, Updated nothing": 22160},
         "frequencies": FREQUENCIES,
-        "hosts": hosts,
         "checked": 490,
         "version": "1.0",
     }

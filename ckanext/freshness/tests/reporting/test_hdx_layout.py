@@ -44,7 +44,7 @@ FREQUENCIES = {"live": 1248, "never": 3978, "as needed": 2163}
 
 
 def run(**figures: Any) -> dict[str, Any]:
-    empty: dict[str, Any] = {"resources": {}, "datasets": {}, "hosts": {}}
+    empty: dict[str, Any] = {"resources": {}, "datasets": {}}
     return {**empty, "frequencies": FREQUENCIES, **figures}
 
 
@@ -52,8 +52,3 @@ def test_the_resources_of_the_first_published_run() -> None:
     shuffled = dict(sorted(FIRST.items(), key=lambda one: one[1]))
     made = run(resources=shuffled, datasets={"0: Fresh, Updated nothing": 22160})
     assert runs.hdx_text(made) == FIRST_TEXT
-
-
-NUMBERS = {
-    **{"checks": 10, "errors": 1, "blocked": 1, "bytes": 2048},
-}

@@ -1,14 +1,10 @@
-"""What the stored counts of a run say: groups of outcomes, changed datasets, hosts in trouble."""
+"""What the stored counts of a run say: groups of outcomes, changed datasets."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
 from ckanext.freshness.checking.decisions import OUTCOMES, Outcome
 from ckanext.freshness.reporting.labels import FOUND, LABELS
-from ckanext.freshness.reporting.runs import changed_datasets, outcomes, troubles
+from ckanext.freshness.reporting.runs import changed_datasets, outcomes
 from ckanext.freshness.status.our_fields import UNDETERMINED
 from ckanext.freshness.tests.reporting.test_hdx_layout import FIRST
 
@@ -36,21 +32,3 @@ def test_datasets_with_changed_files() -> None:
         "Freshness Unavailable, Updated no resources": 16,
     }
     assert changed_datasets(labels) == 7
-
-
-@pytest.mark.parametrize(
-    ("figures", "found"),
-    [
-        ({"checks": 9, "errors": 0, "blocked": 8}, None),
-        ({"checks": 9, "errors": 0, "blocked": 9}, ("blocked", 9)),
-        ({"checks": 9, "errors": 2, "blocked": 7}, ("failing", 2)),
-        ({"checks": 9, "errors": 2, "put_off": 2}, ("failing", 2)),
-        ({"checks": 9, "errors": 2, "put_off": 3}, ("waiting", 3)),
-        ({"checks": 0, "errors": 0, "blocked": 0}, None),
-        # Earlier versions did not count all of them.
-        ({"checks": 9}, None),
-    ],
-)
-def test_hosts_in_trouble(figures: dict[str, Any], found: tuple[str, int] | None) -> None:
-    told = [(one["kind"], one["affected"]) for one in troubles({"*": figures, "a.org": figures})]
-    assert told == ([] if found is None else [found])

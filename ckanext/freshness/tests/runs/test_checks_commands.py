@@ -16,6 +16,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness import settings
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.model import CheckRun
 from ckanext.freshness.tests.runs.test_checks import START
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost
 from ckanext.freshness.web.hosts import HostPolicy
@@ -169,8 +170,8 @@ def test_what_a_silent_host_has_is_put_off_and_stays_due(
     assert sum(bool(one["attempts"]) for one in histories) == told["checked"]
     assert sum(one["failures"] for one in histories) == told["checked"]
     assert {one["undetermined"] for one in histories} == {None}
-    run = helpers.call_action("freshness_run_show")
-    assert run["hosts"]["*"]["put_off"] == told["put_off"]
-    assert f"{told['put_off']:>8}  daily data" in check("--dry-run").output.splitlines()
+    run = model.Session.get(CheckRun, told["run"])
+    assert run.hosts["*"]["put_off"] == told["put_off"]
+    assert json_of(check("--dry-run", "--json"))["checks"] == told["put_off"]
     # The second run counts anew: one resource or several, as its requests happen to overlap.
     assert re.search(r"\d+ others? (was|were) put off until the next run", check().output)

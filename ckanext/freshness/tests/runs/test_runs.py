@@ -17,16 +17,9 @@ from ckanext.freshness.tests.reporting.test_hdx_layout import (
     FIRST,
     FIRST_TEXT,
     FREQUENCIES,
-    NUMBERS,
 )
 
 pytestmark = pytest.mark.usefixtures("kept_db")
-
-HOSTS = {
-    "*": {**NUMBERS, "checks": 22},
-    "few.example.org": {**NUMBERS, "checks": 2},
-    "many.example.org": {**NUMBERS, "checks": 20},
-}
 
 
 @pytest.fixture
@@ -43,7 +36,6 @@ def runs(kept_db: None) -> None:
                 resources=FIRST,
                 datasets={"0: Fresh, Updated nothing": 22160},
                 frequencies=FREQUENCIES,
-                hosts=HOSTS,
                 checked=490,
                 **common,
             ),
@@ -78,7 +70,6 @@ def test_runs_are_listed_the_newest_first(act: Act, runs: None) -> None:
 def test_a_run_is_shown_with_what_it_counted(act: Act, runs: None) -> None:
     shown = act("freshness_run_show", id="first")
     assert shown["text"] == FIRST_TEXT
-    assert shown["hosts"] == HOSTS
     assert shown["options"] == {"all": True}
     assert act("freshness_run_show")["id"] == "third"
     with pytest.raises(tk.ObjectNotFound):
