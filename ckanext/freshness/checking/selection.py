@@ -333,42 +333,15 @@ def may_rotate(
     """
     if reason in _LEFT_OUT or (reason.is_checked and not candidate.has_hash):
         return False
-    turn = _next_turn(candidate, now, rules)
-    return turn is not None and turn <= now
-
-
-def next_check(candidate: Candidate, now: datetime, rules: SelectionRules) -> datetime | None:
-    """Return the first moment from ``now`` on at which a run checks a resource; None if there is none."""
-    if left_out(candidate, rules) is not None:
-        return None
-    moments = (_next_turn(candidate, now, rules), _next_interval(candidate, now, rules))
-    return min((moment for moment in moments if moment is not None), default=None)
-
-
-def _next_turn(candidate: Candidate, now: datetime, rules: SelectionRules) -> datetime | None:
-    """Return the moment, not before ``now``, from which the rotation may choose a resource."""
     if not rules.rotation:
-        return None
-    at = now
-    if candidate.hashed_at is not None:
-        at = max(at, candidate.hashed_at + rules.rotation - SLACK)
-    if candidate.checked_at is not None and not was_found(candidate):
-        # A file that could not be read waits as long as the longest back-off.
-        at = max(at, candidate.checked_at + rules.longest_back_off - SLACK)
-    return at
-
-
-def _next_interval(candidate: Candidate, now: datetime, rules: SelectionRules) -> datetime | None:
-    """Return the moment, not before ``now``, from which a resource is checked apart from the rotation."""
-    reason = _reason(candidate, now, rules)
-    at = now
-    if reason is SelectionReason.FRESH and candidate.due is not None:
-        at = candidate.due
-    elif not reason.is_checked:
-        return None
-    if candidate.checked_at is None or _ignores_interval(candidate, reason, rules):
-        return at
-    return max(at, candidate.checked_at + _interval(candidate, rules) - SLACK)
+        return False
+    hashed, checked = candidate.hashed_at, candidate.checked_at
+    if hashed is not None and hashed + rules.rotation - SLACK > now:
+        return False
+    if checked is None or was_found(candidate):
+        return True
+    # A file that could not be read waits as long as the longest back-off.
+    return checked + rules.longest_back_off - SLACK <= now
 
 
 def left_out(candidate: Candidate, rules: SelectionRules) -> SelectionReason | None:

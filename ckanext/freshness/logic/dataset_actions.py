@@ -92,7 +92,7 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
           never checked, ``internal``: hosted here) and its ``explanation``; of the last check ``tried_at``,
           ``outcome``, ``status`` (of HTTP), ``words`` (what went wrong), ``final_url``; ``promised`` and
           ``found`` (if the file is of another kind than its format), ``failures`` in a row,
-          ``failing_since``, ``failed_at``, ``succeeded_at``, ``changed_at``, ``next_check`` (at the earliest);
+          ``failing_since``, ``failed_at``, ``succeeded_at``, ``changed_at``;
           of the last good copy ``cached_url``, ``cached_zip_url``, ``cached_at`` and ``cached_size`` (bytes)
         * ``may_confirm`` and ``may_check`` (booleans): what the user may do
     :rtype: dictionary

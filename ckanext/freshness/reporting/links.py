@@ -20,10 +20,10 @@ from .. import settings
 from ..checking import check_rows, formats, selection
 from ..checking.checkers import checked_elsewhere
 from ..checking.decisions import UNOPENED, Outcome, outcomes_that
-from ..checking.selection import SelectionReason, SelectionRules
+from ..checking.selection import SelectionReason, SelectionRules, left_out
 from ..ckan_adapter import database
 from ..ckan_adapter.core import model
-from ..dates import utc, utc_text
+from ..dates import utc_text
 from ..model.runs import FAILURES, IS_HERE
 from ..translation import NN_
 from ..web.urls import display_link, host_of
@@ -37,7 +37,7 @@ MOST = 100
 FIELDS = (
     *("id", "name", "url", "format", "state", "explanation", "tried_at", "outcome", "status"),
     *("words", "final_url", "promised", "found", "failures", "failing_since", "failed_at"),
-    *("succeeded_at", "changed_at", "next_check", *COPY_KEYS),
+    *("succeeded_at", "changed_at", *COPY_KEYS),
 )
 """Keys of a link, as :func:`of_dataset` returns it."""
 
@@ -51,31 +51,23 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
     :param now: the current time, aware
     :param every: whether to return all resources instead of the first :data:`MOST`
     """
-    checks, moment = settings.checks(), utc(now)
+    checks = settings.checks()
     rows = _rows(_OF_DATASETS, [package_id], None if every else MOST)
     candidates = {
         row.resource_id: row for row in check_rows.stream(now, checks, package_ids=[package_id])
     }
     resources = []
     for row in rows:
-        candidate, next_check = candidates.get(row.id), None
+        candidate = candidates.get(row.id)
         never = _never_checked(row, checks.rules)
-        if candidate is not None:
-            if (reason := selection.choose(candidate, moment, checks.rules)) in _NEVER:
-                never = reason.value
-            coming = selection.next_check(candidate, moment, checks.rules)
-            # What is known of the candidate may be of an earlier URL. A new one is checked at once.
-            next_check = utc_text(moment if coming and row.tried_at is None else coming)
-        link = _link(row, checks, never)
-        resources.append({**link, "next_check": next_check})
+        if candidate is not None and (reason := left_out(candidate, checks.rules)) in _NEVER:
+            never = reason.value
+        resources.append(_link(row, checks, never))
     return {"total": rows[0].total if rows else 0, "resources": resources}
 
 
 def of_resource(resource_id: str) -> dict[str, Any] | None:
-    """Return the result for a resource's URL ; None if it is no active resource.
-
-    The next check is missing.
-    """
+    """Return the result for a resource's URL; None if it is no active resource."""
     checks = settings.checks()
     for row in _rows(_OF_RESOURCES, [resource_id]):
         return _link(row, checks, _never_checked(row, checks.rules))

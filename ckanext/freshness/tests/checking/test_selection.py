@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.checking.learned import Priority, priority_of
 from ckanext.freshness.checking.selection import (
-    SLACK,
     Candidate,
     Selection,
     SelectionReason,
     SelectionRules,
     choose,
     may_rotate,
-    next_check,
     rotation_budget,
 )
 from ckanext.freshness.tests.checking.rows import NEW, NOW
@@ -337,63 +335,3 @@ def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() ->
             last[id_] = night
     assert max(gaps.values()) <= 31
     assert min(last.values()) > 120 - 31
-
-
-@pytest.mark.parametrize(
-    ("facts", "expected"),
-    [
-        # Never visited, due.
-        ({}, NOW),
-        # Due, visited half a day ago, weekly: each day.
-        (hashed(NOW - DAY / 2), NOW + DAY / 2 - SLACK),
-        # Fresh: when it becomes due, unless its turn comes before.
-        (hashed(NOW - DAY, due=NOW + 5 * DAY), NOW + 5 * DAY),
-        (hashed(NOW - 28 * DAY, due=NOW + 5 * DAY), NOW + 2 * DAY - SLACK),
-        # Due soon, but visited just now.
-        (hashed(NOW, due=NOW + 2 * HOUR), NOW + DAY - SLACK),
-        # Always fresh, or without a frequency: its turn alone.
-        (
-            hashed(NOW - 10 * DAY, frequency_days=-1, due=None),
-            NOW + 20 * DAY - SLACK,
-        ),
-        (
-            hashed(NOW - 10 * DAY, frequency_days=None, due=None),
-            NOW + 20 * DAY - SLACK,
-        ),
-        # It fails: each night, until it is broken.
-        (failed(NOW, 2, due=NOW + 9 * DAY), NOW + DAY - SLACK),
-        # It is broken: the interval doubles.
-        (failed(NOW - DAY, 3), NOW + 3 * DAY - SLACK),
-        (failed(NOW - DAY, 3, frequency_days=None), NOW + 6 * DAY - SLACK),
-        # Nothing but the confirmation is missing.
-        (hashed(NOW, unconfirmed=True), NOW),
-        # Never.
-        ({"is_internal": True}, None),
-    ],
-)
-def test_the_next_check(facts: dict[str, Any], expected: datetime | None) -> None:
-    assert next_check(NEW._replace(**facts), NOW, RULES) == expected
-
-
-@given(
-    ROWS.map(lambda row: row._replace(failures=row.failures % 12)),
-    ALL_RULES,
-    st.floats(0, 1, exclude_max=True),
-)
-def test_a_visit_comes_when_it_was_said_and_not_before(
-    row: Candidate, rules: SelectionRules, part: float
-) -> None:
-    """The resource is chosen at that moment, and at no moment before it."""
-
-    def is_chosen(now: datetime) -> bool:
-        return choose(row, now, rules).is_checked or rotates(row, now, rules)
-
-    coming = next_check(row, NOW, rules)
-    if coming is None:
-        assert not any(is_chosen(NOW + days * DAY) for days in (0, 1, 30, 1000))
-        return
-    assert coming >= NOW
-    assert is_chosen(coming)
-    for before in (coming - timedelta(microseconds=1), NOW + part * (coming - NOW)):
-        if NOW <= before < coming:
-            assert not is_chosen(before)
