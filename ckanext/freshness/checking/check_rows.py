@@ -335,7 +335,6 @@ _CANDIDATE = {
     "package_id": "c.package_id",
     "is_internal": IS_HERE,
     "host": "c.host",
-    "assessed": "d.package_id IS NOT NULL",
     "frequency_days": "d.frequency_days",
     "due": "d.due",
     "archived": "coalesce(f.archived, false)",

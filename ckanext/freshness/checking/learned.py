@@ -20,7 +20,6 @@ Moments are naive and in UTC, as the database returns them.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from datetime import datetime, timedelta
 from math import ceil
 from typing import NamedTuple
@@ -75,9 +74,9 @@ _STRETCHED = 1.1
 
 _FIRST = frozenset(
     {
-        SelectionReason.CHECK_UNCONFIRMED,
-        SelectionReason.CHECK_FAILING,
-        SelectionReason.CHECK_NEW,
+        SelectionReason.UNCONFIRMED,
+        SelectionReason.FAILING,
+        SelectionReason.NEW,
     }
 )
 
@@ -114,13 +113,11 @@ class LearnedSelection:
     :param now: start of the run
     :param budget: number of checks
     :param rotation_budget: how many files are read even if their server reports no change
-    :ivar reasons: number of candidates by reason, complete after :meth:`chosen`
     """
 
     def __init__(
         self, now: datetime, rules: SelectionRules, budget: int, rotation_budget: int = 0
     ) -> None:
-        self.reasons: Counter[SelectionReason] = Counter()
         self._stretch = 1.0
         self._now = now
         self._rules = rules
@@ -132,26 +129,23 @@ class LearnedSelection:
         self._valuable = Best(budget)
         self._chosen: dict[str, Entry] | None = None
 
-    def add(self, candidate: Candidate) -> SelectionReason:
-        """Offer a candidate. Return why it is left out, or ``NOT_EXPECTED`` if it may be chosen."""
+    def add(self, candidate: Candidate) -> SelectionReason | None:
+        """Offer a candidate. Return why it is left out; None if it may be chosen."""
         reason = left_out(candidate, self._rules)
-        priority = None if reason else priority_of(candidate, self._now, self._rules)
-        if priority is None:
-            reason = reason or SelectionReason.RECENT
-            self.reasons[reason] += 1
+        if reason is not None:
             return reason
+        priority = priority_of(candidate, self._now, self._rules)
+        if priority is None:
+            return SelectionReason.NOT_DUE
         self._offered += 1
         if priority.reason in _FIRST:
-            self._first.add(priority.value, self._offered, candidate, priority.reason)
-        else:
-            if priority.reason is SelectionReason.CHECK_BOUND:
-                left = self._bound.add(priority.score, self._offered, candidate, priority.reason)
-                self._stretch = max(self._stretch, left or 1.0)
-            self._valuable.add(
-                priority.value, self._offered, candidate, SelectionReason.CHECK_EXPECTED
-            )
-        self.reasons[SelectionReason.NOT_EXPECTED] += 1
-        return SelectionReason.NOT_EXPECTED
+            self._first.add(priority.value, self._offered, candidate)
+            return None
+        if priority.reason is SelectionReason.BOUND:
+            left = self._bound.add(priority.score, self._offered, candidate)
+            self._stretch = max(self._stretch, left or 1.0)
+        self._valuable.add(priority.value, self._offered, candidate)
+        return None
 
     @property
     def longest_days(self) -> int:
@@ -165,8 +159,6 @@ class LearnedSelection:
                 for entry in best.sorted():
                     if len(self._chosen) < self._budget:
                         self._chosen.setdefault(entry.resource_id, entry)
-            self.reasons.update(entry.reason for entry in self._chosen.values())
-            self.reasons[SelectionReason.NOT_EXPECTED] -= len(self._chosen)
         return self._chosen
 
     def chosen(self) -> list[str]:
@@ -196,15 +188,15 @@ def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> P
     """Return the priority of a check; None if the resource was checked less than a day ago."""
     last = candidate.checked_at
     if last is None:
-        return Priority(SelectionReason.CHECK_NEW, 0.0, 0.0)
+        return Priority(SelectionReason.NEW, 0.0, 0.0)
     waited = now - last
     if waited < _DAY - SLACK:
         return None
     age = waited / _DAY
     if candidate.unconfirmed:
-        return Priority(SelectionReason.CHECK_UNCONFIRMED, age, 2e9 + age)
+        return Priority(SelectionReason.UNCONFIRMED, age, 2e9 + age)
     if may_soon_be_broken(candidate, rules):
-        return Priority(SelectionReason.CHECK_FAILING, age, 1e9 + age)
+        return Priority(SelectionReason.FAILING, age, 1e9 + age)
     value, bound = 0.0, REACHABLE
     if not candidate.failures:
         value = _value(candidate, now, age)
@@ -212,8 +204,8 @@ def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> P
         bound = BROKEN if candidate.succeeded_at is not None else UNREACHABLE
     share = waited / (bound - SLACK)
     if share >= 1:
-        return Priority(SelectionReason.CHECK_BOUND, share, value)
-    return Priority(SelectionReason.CHECK_EXPECTED, value, value)
+        return Priority(SelectionReason.BOUND, share, value)
+    return Priority(SelectionReason.EXPECTED, value, value)
 
 
 def _value(candidate: Candidate, now: datetime, age: float) -> float:

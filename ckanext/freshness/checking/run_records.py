@@ -89,7 +89,10 @@ _OF_METADATA = {
     FILESTORE: DatasetFact.KNOWN | DatasetFact.FILESTORE,
 }
 
-_PLACES = {SelectionReason.INTERNAL: "internal-", SelectionReason.AD_HOC: "adhoc-"}
+_PLACES: Mapping[SelectionReason | None, str] = {
+    SelectionReason.INTERNAL: "internal-",
+    SelectionReason.AD_HOC: "adhoc-",
+}
 """Prefixes of the labels of resources that are never checked, because of their place."""
 
 
@@ -150,8 +153,11 @@ class RunCounts:
         self.repaired = 0
         self.longest_days = 0
 
-    def chosen(self, candidate: Candidate, reason: SelectionReason) -> None:
-        """Count a resource as not checked."""
+    def chosen(self, candidate: Candidate, reason: SelectionReason | None) -> None:
+        """Count a resource as not checked.
+
+        :param reason: that a selection gave
+        """
         if candidate.requestable:
             self.updated(candidate.package_id, DatasetFact.LEFT_OUT)
             return

@@ -14,7 +14,6 @@ Moments are naive and in UTC, as the database returns them.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -49,55 +48,28 @@ class SelectionReason(Enum):
     """The dataset is archived."""
     REQUESTABLE = "requestable"
     """The dataset is only available on request."""
-    NOT_ASSESSED = "not assessed"
-    """The freshness of the dataset is not known yet."""
-    NO_FREQUENCY = "no frequency"
-    """The dataset has no update frequency."""
-    ALWAYS_FRESH = "always fresh"
-    """The dataset is updated live, never or as needed."""
-    FRESH = "fresh"
-    """The dataset is fresh by its dates."""
-    RECENT = "recent"
-    """The last check is recent, measured by the dataset's update frequency."""
-    BACKING_OFF = "backing off"
-    """The URL failed, and the last check is recent."""
-    CHECK_UNCONFIRMED = "check: unconfirmed"
+    NOT_DUE = "not due"
+    """By its dataset's status and update frequency, or by its last check."""
+    UNCONFIRMED = "unconfirmed"
     """The last check found another hash and could not confirm it."""
-    CHECK_ASKED = "check: asked for"
-    """The caller asked for this resource, or for all."""
-    CHECK_FAILING = "check: failing"
+    FAILING = "failing"
     """The URL failed. The dataset's status does not matter."""
-    CHECK_DAILY = "check: daily"
-    """Daily data are checked at any status."""
-    CHECK_NO_DATE = "check: no date"
-    """No date of a change is known."""
-    CHECK_DUE = "check: due"
-    """The dataset is not fresh by its dates."""
-    NOT_EXPECTED = "no change expected"
-    """By the policy ``learned``: other checks are worth more."""
-    CHECK_NEW = "check: new"
-    """Never checked."""
-    CHECK_BOUND = "check: longest interval"
-    """Not checked for the longest time that the policy ``learned`` allows."""
-    CHECK_EXPECTED = "check: change expected"
+    DUE = "due"
+    """By its dataset's status and update frequency, or the caller asked for it."""
+    NEW = "new"
+    """By the policy ``learned``, like the following: never checked."""
+    BOUND = "longest interval"
+    """Not checked for the longest time that the policy allows."""
+    EXPECTED = "change expected"
     """The file is expected to have changed, by its earlier changes."""
-    CHECK_ROTATION = "check: rotation"
-    """Not hashed for a long time. Never returned by :func:`choose`: the rotation compares all resources."""
 
     # By identity: Enum's own function hashes the name, several times for each resource of the catalogue.
     __hash__ = object.__hash__
 
     @property
-    def label(self) -> str:
-        """The reason without the prefix of reasons for a check."""
-        return self.value.removeprefix("check: ")
-
-    @property
     def is_checked(self) -> bool:
-        return self in _CHECKED
+        return self not in _NOT_CHECKED
 
-
-_CHECKED = frozenset(reason for reason in SelectionReason if reason.value.startswith("check: "))
 
 _LEFT_OUT = frozenset(
     {
@@ -108,6 +80,8 @@ _LEFT_OUT = frozenset(
     }
 )
 """Reasons that exclude a resource from the rotation, too."""
+
+_NOT_CHECKED = _LEFT_OUT | {SelectionReason.NOT_DUE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +133,6 @@ class Candidate(NamedTuple):
 
     :ivar is_internal: whether the file is on the portal itself
     :ivar host: of the URL, normalised
-    :ivar assessed: whether the dataset's freshness is known
     :ivar frequency_days: the dataset's update frequency; None if it has none
     :ivar due: when the dataset becomes due; None if its status never changes, or no date is known
     :ivar archived: whether the dataset is archived
@@ -192,7 +165,6 @@ class Candidate(NamedTuple):
     package_id: str
     is_internal: bool
     host: str
-    assessed: bool
     frequency_days: int | None
     due: datetime | None
     archived: bool
@@ -228,7 +200,6 @@ class Entry(NamedTuple):
     rank: float
     number: int
     resource_id: str
-    reason: SelectionReason
     read_at: datetime | None
     hides_changes: bool
 
@@ -240,17 +211,13 @@ class Best:
         self._size = size
         self._heap: list[Entry] = []
 
-    def add(
-        self, rank: float, number: int, candidate: Candidate, reason: SelectionReason
-    ) -> float | None:
+    def add(self, rank: float, number: int, candidate: Candidate) -> float | None:
         """Offer a candidate. Return the rank of the candidate that has no room; None if all have."""
         is_full = len(self._heap) >= self._size
         if is_full and (not self._heap or rank <= self._heap[0].rank):
             return rank
         read_at = candidate.hashed_at if was_found(candidate) else None
-        entry = Entry(
-            rank, -number, candidate.resource_id, reason, read_at, candidate.hides_changes
-        )
+        entry = Entry(rank, -number, candidate.resource_id, read_at, candidate.hides_changes)
         if is_full:
             return heapq.heapreplace(self._heap, entry).rank
         heapq.heappush(self._heap, entry)
@@ -265,14 +232,12 @@ class Selection:
 
     :param now: start of the run
     :param budget: how many resources the rotation may choose; see :func:`rotation_budget`
-    :ivar reasons: number of candidates by the reason that :func:`choose` gave
     :ivar longest_days: see :class:`.learned.LearnedSelection`
     """
 
     longest_days = 0
 
     def __init__(self, now: datetime, rules: SelectionRules, budget: int) -> None:
-        self.reasons: Counter[SelectionReason] = Counter()
         self._now = now
         self._rules = rules
         self._chosen: list[str] = []
@@ -283,7 +248,6 @@ class Selection:
     def add(self, candidate: Candidate) -> SelectionReason:
         """Return the reason that :func:`choose` gives. The rotation may still choose the resource."""
         reason = choose(candidate, self._now, self._rules)
-        self.reasons[reason] += 1
         if reason.is_checked:
             self._chosen.append(candidate.resource_id)
         if may_rotate(candidate, reason, self._now, self._rules):
@@ -291,7 +255,7 @@ class Selection:
             last = candidate.hashed_at if was_found(candidate) else candidate.tried_at
             age = inf if last is None else (self._now - last) / _DAY
             self._offered += 1
-            self._oldest.add(age, self._offered, candidate, SelectionReason.CHECK_ROTATION)
+            self._oldest.add(age, self._offered, candidate)
         return reason
 
     def chosen(self) -> list[str]:
@@ -319,7 +283,7 @@ def choose(candidate: Candidate, now: datetime, rules: SelectionRules) -> Select
     if reason.is_checked and not _ignores_interval(candidate, reason, rules):
         last = candidate.checked_at
         if last is not None and last > now - _interval(candidate, rules) + SLACK:
-            return SelectionReason.BACKING_OFF if candidate.failures else SelectionReason.RECENT
+            return SelectionReason.NOT_DUE
     return reason
 
 
@@ -360,29 +324,22 @@ def left_out(candidate: Candidate, rules: SelectionRules) -> SelectionReason | N
 def _reason(candidate: Candidate, now: datetime, rules: SelectionRules) -> SelectionReason:
     """Return why a resource is checked or not, apart from intervals."""
     if candidate.unconfirmed:
-        return SelectionReason.CHECK_UNCONFIRMED
+        return SelectionReason.UNCONFIRMED
     if rules.everything:
-        return SelectionReason.CHECK_ASKED
+        return SelectionReason.DUE
     if candidate.failures or may_soon_be_broken(candidate, rules):
-        return SelectionReason.CHECK_FAILING
-    if not candidate.assessed:
-        return SelectionReason.NOT_ASSESSED
+        return SelectionReason.FAILING
     frequency = candidate.frequency_days
-    if frequency is None:
-        return SelectionReason.NO_FREQUENCY
-    if frequency <= 0:
-        return SelectionReason.ALWAYS_FRESH
-    if frequency == DAILY:
-        return SelectionReason.CHECK_DAILY
-    if candidate.due is None:
-        return SelectionReason.CHECK_NO_DATE
-    return SelectionReason.FRESH if candidate.due > now else SelectionReason.CHECK_DUE
+    if frequency is None or frequency <= 0:
+        # Without a frequency, or updated live, never or as needed, the dataset becomes never due.
+        return SelectionReason.NOT_DUE
+    # Daily data are checked at any status.
+    is_fresh = frequency != DAILY and candidate.due is not None and candidate.due > now
+    return SelectionReason.NOT_DUE if is_fresh else SelectionReason.DUE
 
 
 def _ignores_interval(candidate: Candidate, reason: SelectionReason, rules: SelectionRules) -> bool:
-    return rules.everything or (
-        reason is SelectionReason.CHECK_UNCONFIRMED and was_found(candidate)
-    )
+    return rules.everything or (reason is SelectionReason.UNCONFIRMED and was_found(candidate))
 
 
 def _interval(candidate: Candidate, rules: SelectionRules) -> timedelta:

@@ -11,7 +11,7 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..checking import check_rows
-from ..checking.selection import LEARNED, POLICIES, SelectionReason
+from ..checking.selection import LEARNED, POLICIES
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..ckan_adapter.services import in_words
 from ..dates import utc_now
@@ -47,7 +47,7 @@ from . import check_progress, site_user
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Only print how many URLs would be checked, and why the others would not.",
+    help="Only print how many URLs would be checked.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(
@@ -132,21 +132,14 @@ def _not_checked(found: NamedDatasets) -> list[str]:
 
 
 def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
-    checks = len(selection.chosen())
-    rotation = len(selection.rotation())
-    reasons = dict(sorted((reason.value, count) for reason, count in selection.reasons.items()))
+    checks, rotation = len(selection.chosen()), len(selection.rotation())
     if as_json:
-        click.echo(json.dumps({"checks": checks, "rotation": rotation, "verdicts": reasons}))
+        click.echo(json.dumps({"checks": checks, "rotation": rotation}))
         return
     click.echo(
         counted(NN_("{count} link would be checked", "{count} links would be checked"), checks)
     )
-    found = {**selection.reasons, SelectionReason.CHECK_ROTATION: rotation}
-    for reason, count in sorted(found.items(), key=lambda one: (not one[0].is_checked, -one[1])):
-        if count and reason.is_checked:
-            click.echo(f"{count:>8}  {label('why', reason.label)}")
-        elif count:
-            click.echo(f"{count:>8}  {tk._('not checked')}: {label('not chosen', reason.value)}")
+    click.echo(f"{rotation:>8}  {tk._('its turn in the regular check of all links')}")
     if days := selection.longest_days:
         click.echo(check_run.stretched_in_words(days))
 

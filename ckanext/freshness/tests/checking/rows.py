@@ -21,7 +21,6 @@ NEW = Candidate(
     package_id="p",
     is_internal=False,
     host="files.example.org",
-    assessed=True,
     frequency_days=30,
     due=NOW - timedelta(days=1),
     archived=False,

@@ -44,16 +44,16 @@ def value(facts: dict[str, Any], **more: Any) -> float:
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ({}, SelectionReason.CHECK_EXPECTED),
-        (hashed(NOW - DAY + HOUR), SelectionReason.CHECK_EXPECTED),
+        ({}, SelectionReason.EXPECTED),
+        (hashed(NOW - DAY + HOUR), SelectionReason.EXPECTED),
         (hashed(NOW - DAY + 2 * HOUR), None),
-        ({"checked_at": None}, SelectionReason.CHECK_NEW),
-        ({"unconfirmed": True}, SelectionReason.CHECK_UNCONFIRMED),
-        (failed(NOW - DAY, 1), SelectionReason.CHECK_FAILING),
-        (failed(NOW - 6 * DAY, 3), SelectionReason.CHECK_EXPECTED),
-        (failed(NOW - 7 * DAY, 3), SelectionReason.CHECK_BOUND),
-        (failed(NOW - 30 * DAY, 9, succeeded_at=None), SelectionReason.CHECK_BOUND),
-        (hashed(NOW - 8 * DAY + HOUR), SelectionReason.CHECK_BOUND),
+        ({"checked_at": None}, SelectionReason.NEW),
+        ({"unconfirmed": True}, SelectionReason.UNCONFIRMED),
+        (failed(NOW - DAY, 1), SelectionReason.FAILING),
+        (failed(NOW - 6 * DAY, 3), SelectionReason.EXPECTED),
+        (failed(NOW - 7 * DAY, 3), SelectionReason.BOUND),
+        (failed(NOW - 30 * DAY, 9, succeeded_at=None), SelectionReason.BOUND),
+        (hashed(NOW - 8 * DAY + HOUR), SelectionReason.BOUND),
     ],
 )
 def test_the_reason_of_a_check(facts: dict[str, Any], expected: SelectionReason | None) -> None:
@@ -128,10 +128,6 @@ def test_the_rotation_reads_files_that_were_not_read_for_long_or_whose_changes_a
         selection.add(BEFORE._replace(resource_id=name, hashed_at=NOW - days * DAY))
     selection.add(BEFORE._replace(resource_id="hidden", hides_changes=True))
     assert selection.rotation() == {"older", "oldest", "hidden"}
-    assert selection.reasons == {
-        SelectionReason.CHECK_EXPECTED: 5,
-        SelectionReason.NOT_EXPECTED: 0,
-    }
 
 
 def test_within_its_time_each_file_is_read_whatever_cannot_be_read() -> None:
@@ -168,11 +164,7 @@ def test_each_is_chosen_once_within_the_budget_and_what_is_left_out_never(
         selection.add(row)
     found = selection.chosen()
     assert len(set(found)) == len(found) <= budget
-    assert sum(selection.reasons.values()) == len(rows)
     assert selection.rotation() <= set(found)
-    assert len(found) == sum(
-        count for reason, count in selection.reasons.items() if reason.is_checked
-    )
     by_id = {row.resource_id: row for row in rows}
     for row in map(by_id.__getitem__, found):
         assert not (row.is_internal or row.archived or row.requestable)

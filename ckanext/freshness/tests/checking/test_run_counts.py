@@ -60,7 +60,7 @@ def see(counts: RunCounts, package_id: str, reason: SelectionReason, metadata: s
 
 def check(counts: RunCounts, result: CheckResult) -> None:
     metadata = metadata_change(result.resource)
-    see(counts, result.resource.package_id, SelectionReason.FRESH, metadata)
+    see(counts, result.resource.package_id, SelectionReason.NOT_DUE, metadata)
     counts.checked(result)
 
 
@@ -85,7 +85,7 @@ def test_labels_of_what_is_visited(
     metadata: str, header: bool, outcome: Outcome, label: str
 ) -> None:
     counts = RunCounts()
-    see(counts, "p", SelectionReason.FRESH, metadata)
+    see(counts, "p", SelectionReason.NOT_DUE, metadata)
     counts.checked(found(outcome, metadata=metadata, modified=BEFORE if header else None))
     assert counts.resources() == {label: 1}
 
@@ -138,7 +138,7 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
     outcomes: list[Outcome], label: str
 ) -> None:
     counts = RunCounts()
-    see(counts, "p", SelectionReason.FRESH, NOTHING)
+    see(counts, "p", SelectionReason.NOT_DUE, NOTHING)
     for outcome in outcomes:
         check(counts, found(outcome))
     counts.dataset("p", Status.DUE, 7)

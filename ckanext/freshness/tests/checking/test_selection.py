@@ -62,21 +62,21 @@ def rotates(candidate: Candidate, now: datetime = NOW, rules: SelectionRules = R
 
 
 @pytest.mark.parametrize(
-    ("facts", "expected"),
+    ("facts", "is_due"),
     [
-        ({}, SelectionReason.CHECK_DUE),
-        ({"due": NOW}, SelectionReason.CHECK_DUE),
-        ({"due": NOW + SECOND}, SelectionReason.FRESH),
-        ({"due": None}, SelectionReason.CHECK_NO_DATE),
-        ({"frequency_days": 1, "due": NOW + DAY}, SelectionReason.CHECK_DAILY),
-        ({"frequency_days": 2, "due": NOW + DAY}, SelectionReason.FRESH),
-        ({"frequency_days": 0, "due": None}, SelectionReason.ALWAYS_FRESH),
-        ({"frequency_days": -2, "due": None}, SelectionReason.ALWAYS_FRESH),
-        ({"frequency_days": None, "due": None}, SelectionReason.NO_FREQUENCY),
-        ({"assessed": False, "frequency_days": None, "due": None}, SelectionReason.NOT_ASSESSED),
+        ({}, True),
+        ({"due": NOW}, True),
+        ({"due": NOW + SECOND}, False),
+        ({"due": None}, True),
+        ({"frequency_days": 1, "due": NOW + DAY}, True),
+        ({"frequency_days": 2, "due": NOW + DAY}, False),
+        ({"frequency_days": 0, "due": None}, False),
+        ({"frequency_days": -2, "due": None}, False),
+        ({"frequency_days": None, "due": None}, False),
     ],
 )
-def test_the_datasets_status_decides(facts: dict[str, Any], expected: SelectionReason) -> None:
+def test_the_datasets_status_decides(facts: dict[str, Any], is_due: bool) -> None:
+    expected = SelectionReason.DUE if is_due else SelectionReason.NOT_DUE
     assert reason(**facts) is expected
 
 
@@ -117,7 +117,7 @@ def test_what_waits_for_its_file_is_checked_nightly(
 ) -> None:
     found = policy(NEW._replace(frequency_days=365, **facts), NOW, RULES)
     found = found.reason if isinstance(found, Priority) else found
-    assert (found is SelectionReason.CHECK_FAILING) is is_failing
+    assert (found is SelectionReason.FAILING) is is_failing
 
 
 INTERVALS = [
@@ -135,7 +135,6 @@ def test_low_frequencies_are_visited_less_often(
     facts = hashed(at, frequency_days=frequency)
     assert reason(**facts).is_checked is checks
     if not checks:
-        assert reason(**facts) is SelectionReason.RECENT
         assert reason(replace(RULES, everything=True), **facts).is_checked
 
 
@@ -160,9 +159,7 @@ def test_what_fails_is_checked_nightly_until_it_is_broken_then_less_often(
 
     assert seen(at).is_checked
     assert seen(at - SECOND).is_checked
-    assert seen(at + SECOND) is (
-        SelectionReason.BACKING_OFF if failures else SelectionReason.RECENT
-    )
+    assert seen(at + SECOND) is SelectionReason.NOT_DUE
 
 
 @pytest.mark.parametrize(
@@ -182,7 +179,6 @@ def test_what_fails_is_checked_nightly_until_it_is_broken_then_less_often(
         {"due": NOW + 100 * DAY, "frequency_days": 365},
         {"due": None, "frequency_days": None},
         {"due": None, "frequency_days": -1},
-        {"assessed": False, "due": None, "frequency_days": None},
     ],
 )
 def test_what_fails_is_checked_whatever_the_datasets_status(
@@ -190,16 +186,16 @@ def test_what_fails_is_checked_whatever_the_datasets_status(
 ) -> None:
     at = NOW - days * DAY + HOUR
     facts = {**failed(at, failures), "failing_since": at - span, **facts}
-    assert reason(**facts) is SelectionReason.CHECK_FAILING
+    assert reason(**facts) is SelectionReason.FAILING
     facts |= {"checked_at": at + SECOND}
-    assert reason(**facts) is SelectionReason.BACKING_OFF
+    assert reason(**facts) is SelectionReason.NOT_DUE
 
 
 def test_a_check_that_could_not_tell_breaks_no_link() -> None:
     facts = {**failed(NOW - 2 * DAY, 3), "failing_since": NOW - 2 * DAY - HOUR}
     # A server that blocks checks has been asked since.
     facts |= {"checked_at": NOW - DAY, "tried_at": NOW - DAY}
-    assert reason(**facts) is SelectionReason.CHECK_FAILING
+    assert reason(**facts) is SelectionReason.FAILING
 
 
 FRESH: dict[str, Any] = {"due": NOW + DAY}
@@ -259,11 +255,6 @@ def test_the_rotation_picks_the_oldest() -> None:
     assert selection.chosen() == chosen
     # A run keeps them until its end, without what only the choice needs.
     assert selection.rotation() == {"due", "never", "oldest"}
-    assert selection.reasons == {
-        SelectionReason.FRESH: 5,
-        SelectionReason.CHECK_DUE: 2,
-        SelectionReason.INTERNAL: 1,
-    }
 
 
 MOMENTS = st.none() | st.integers(0, 500 * 24).map(lambda hours: NOW - hours * HOUR)
@@ -273,7 +264,6 @@ ROWS = st.builds(
     package_id=st.just("p"),
     is_internal=st.booleans(),
     host=st.sampled_from(["", "files.example.org", "proxy.example.org"]),
-    assessed=st.booleans(),
     frequency_days=st.none() | st.integers(-2, 800),
     due=st.none() | st.integers(-9000, 9000).map(lambda hours: NOW + hours * HOUR),
     archived=st.booleans(),
@@ -312,7 +302,6 @@ def test_each_is_picked_once_and_the_rotation_keeps_to_its_budget(
     assert len(selection.rotation()) <= budget
     checked = {id_ for id_, reason in reasons.items() if reason.is_checked}
     assert set(chosen) == checked | selection.rotation()
-    assert sum(selection.reasons.values()) == len(rows)
 
 
 def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() -> None:
