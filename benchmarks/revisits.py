@@ -284,7 +284,6 @@ class Simulation:
                 turn=turn,
                 probed_at=max(working, default=None),
                 change_seen_at=dataset.change_seen_at,
-                hides_changes=dataset.hides_changes,
             )
 
     def _check(self, file: File, at: float, now: datetime, is_read: bool) -> None:
@@ -294,7 +293,7 @@ class Simulation:
             self._fail(file, row, now)
             return
         is_first = row.succeeded_at is None
-        is_whole = is_read or is_first or not dataset.silent
+        is_whole = is_read or is_first or dataset.hides_changes or not dataset.silent
         found = bisect_right(file.changes, at) if is_whole else file.seen
         seen = file.changes[file.seen : found]
         file.seen = found

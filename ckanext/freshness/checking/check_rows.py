@@ -220,7 +220,7 @@ def resources_to_check(
                 known=read(KnownContent, row.known),
                 last_change=aware(row.last_change),
                 fresh_after=fresh_after(row.frequency_days),
-                hash_anyway=row.id in rotation,
+                hash_anyway=row.hides_changes or row.id in rotation,
                 doubts=doubts,
                 # Texts that many resources have are kept once.
                 format=intern(row.format) if row.format else None,
@@ -365,7 +365,6 @@ _HISTORY = {
     ) - 1""",
     "probed_at": "max(c.checked_at) FILTER (WHERE c.failures = 0) OVER dataset",
     "change_seen_at": "max(c.change_seen_at) OVER dataset",
-    "hides_changes": "bool_or(c.hides_changes) OVER dataset",
 }
 """SQL of the fields for the policy ``learned``. Files that were never checked have the last turns."""
 
@@ -385,7 +384,9 @@ SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     r.url = e.access_url AND coalesce(e.download_url, '') = '' AS may_be_landing_page,
     CAST(c.known AS text) AS known, c.shape IS NOT NULL AS has_shape, m.date_column, d.frequency_days,
-    {_IS_NEW} AS is_new, {_IS_TOUCHED} AS is_touched, (
+    {_IS_NEW} AS is_new, {_IS_TOUCHED} AS is_touched, EXISTS (
+        SELECT FROM freshness_check o WHERE o.package_id = c.package_id AND o.hides_changes
+    ) AS hides_changes, (
         SELECT max(e.happened_at) FROM freshness_evidence e
         WHERE e.package_id = c.package_id AND e.resource_id = c.resource_id AND (
             e.evidence IN ('upload', 'harvest', 'http header', 'hash')

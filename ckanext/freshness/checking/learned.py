@@ -168,9 +168,8 @@ class LearnedSelection:
     def rotation(self) -> frozenset[str]:
         """Return the ids of the chosen resources whose files are read even if their server reports no change.
 
-        These are the ones of datasets whose server has hidden a change, and the ones that were not hashed for
-        :attr:`.selection.SelectionRules.rotation`, the oldest first. What has no hash is read
-        anyway, and a file that was not found would be the oldest each night.
+        These were not hashed for :attr:`.selection.SelectionRules.rotation`, the oldest first. What has no hash
+        is read anyway, and a file that was not found would be the oldest each night.
         """
         before = self._now - self._rules.rotation + SLACK
         old = [
@@ -178,10 +177,7 @@ class LearnedSelection:
             for id_, one in self._all_chosen().items()
             if self._rules.rotation and one.read_at is not None and one.read_at <= before
         ]
-        hidden = (id_ for id_, one in self._all_chosen().items() if one.hides_changes)
-        return frozenset(hidden).union(
-            id_ for _, id_ in heapq.nsmallest(self._rotation_budget, old)
-        )
+        return frozenset(id_ for _, id_ in heapq.nsmallest(self._rotation_budget, old))
 
 
 def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> Priority | None:

@@ -158,7 +158,6 @@ class Candidate(NamedTuple):
     :ivar turn: number of these that have waited longer for a check
     :ivar probed_at: start of the run that last checked any of them
     :ivar change_seen_at: start of the run that last found a change of any of them
-    :ivar hides_changes: whether a server has said "not modified" of a file of the dataset that had changed
     """
 
     resource_id: str
@@ -187,7 +186,6 @@ class Candidate(NamedTuple):
     turn: int = 0
     probed_at: datetime | None = None
     change_seen_at: datetime | None = None
-    hides_changes: bool = False
 
 
 class Entry(NamedTuple):
@@ -201,7 +199,6 @@ class Entry(NamedTuple):
     number: int
     resource_id: str
     read_at: datetime | None
-    hides_changes: bool
 
 
 class Best:
@@ -217,7 +214,7 @@ class Best:
         if is_full and (not self._heap or rank <= self._heap[0].rank):
             return rank
         read_at = candidate.hashed_at if was_found(candidate) else None
-        entry = Entry(rank, -number, candidate.resource_id, read_at, candidate.hides_changes)
+        entry = Entry(rank, -number, candidate.resource_id, read_at)
         if is_full:
             return heapq.heapreplace(self._heap, entry).rank
         heapq.heappush(self._heap, entry)

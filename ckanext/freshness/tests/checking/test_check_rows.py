@@ -222,11 +222,11 @@ def test_candidates_have_the_history_of_their_dataset() -> None:
             failures=int(name == "failing"),
             id=name,
         )
-    of_dataset = (2, utc(NOW - DAY), utc(NOW - DAY), False)
+    of_dataset = (2, utc(NOW - DAY), utc(NOW - DAY))
     found = {
         row.resource_id: (row.changes, row.days, row.turn)
         for row in rows(with_history=True)
-        if (row.files, row.probed_at, row.change_seen_at, row.hides_changes) == of_dataset
+        if (row.files, row.probed_at, row.change_seen_at) == of_dataset
     }
     assert found == {
         # The one that has waited longest comes first, those that fail or were never checked come last.
@@ -292,6 +292,17 @@ def test_many_rows_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     found = list(check_rows.resources_to_check(names[::-1], {"r-5"}, NOW, settings.aging()))
     assert [one.resource_id for one in found] == names[::-1]
     assert [one.resource_id for one in found if one.hash_anyway] == ["r-5"]
+
+
+def test_the_files_of_a_dataset_are_read_if_its_server_hid_a_change_of_one() -> None:
+    for number in (1, 2):
+        package(f"p{number}")
+        for name in (f"r{number}", f"s{number}"):
+            resource(name, package_id=f"p{number}")
+    check_rows.sync(NOW, TYPES)
+    sql("UPDATE freshness_check SET hides_changes = true WHERE resource_id = 's1'")
+    found = check_rows.resources_to_check(["r1", "s1", "r2", "s2"], set(), NOW, settings.aging())
+    assert [one.resource_id for one in found if one.hash_anyway] == ["r1", "s1"]
 
 
 def test_those_without_a_judgement_are_told() -> None:

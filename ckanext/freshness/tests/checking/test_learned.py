@@ -121,13 +121,12 @@ def test_the_rate_is_learned(
     assert rate(frequency, changes, days) == pytest.approx(expected)
 
 
-def test_the_rotation_reads_files_that_were_not_read_for_long_or_whose_changes_are_hidden() -> None:
+def test_the_rotation_reads_files_that_were_not_read_for_long() -> None:
     ages = {"old": 40, "older": 50, "oldest": 60, "young": 29}
-    selection = LearnedSelection(NOW, RULES, 5, rotation_budget=2)
+    selection = LearnedSelection(NOW, RULES, 4, rotation_budget=2)
     for name, days in ages.items():
         selection.add(BEFORE._replace(resource_id=name, hashed_at=NOW - days * DAY))
-    selection.add(BEFORE._replace(resource_id="hidden", hides_changes=True))
-    assert selection.rotation() == {"older", "oldest", "hidden"}
+    assert selection.rotation() == {"older", "oldest"}
 
 
 def test_within_its_time_each_file_is_read_whatever_cannot_be_read() -> None:
