@@ -179,8 +179,7 @@ def found_lines(resources: Mapping[str, int]) -> list[str]:
 @click.option(
     "--since", metavar="DATE|RUN|last", help="Show status changes since then. Default: yesterday."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def report(since: str | None, as_json: bool) -> None:
+def report(since: str | None) -> None:
     """Count datasets by status, and list status changes.
 
     Also stores today's counts for the dashboard. The printed counts include private datasets. The stored counts
@@ -196,9 +195,6 @@ def report(since: str | None, as_json: bool) -> None:
     except SEARCH_FAULTS as error:
         words = tk._("Solr does not answer, so that nothing could be counted: {error}")
         raise click.ClickException(words.format(error=in_words(error))) from error
-    if as_json:
-        click.echo(json.dumps(found, indent=2))
-        return
     for line in _report_lines(found):
         click.echo(line)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from textwrap import indent
 from typing import Any
 from uuid import uuid4
@@ -17,7 +16,7 @@ from ..doctor import checks, examine
 from ..doctor.findings import Severity
 from ..interfaces import IFreshnessOperations, NightPart
 from ..mails import digests
-from ..mails.report import MailReport, NotifyState, mail_line, report_lines
+from ..mails.report import NotifyState, mail_line, report_lines
 from ..reporting.labels import counted, refresh_summary
 from ..runs import night
 from ..status.indexing import SolrAwayError, solr_away_in_words
@@ -31,8 +30,7 @@ from .sources import preview, release
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def doctor(as_json: bool) -> None:
+def doctor() -> None:
     """Report what is wrong with this site, and what helps.
 
     Checks harvests, runs, statuses, copies, mails, services and workers. Exits with 1 if it finds
@@ -40,30 +38,18 @@ def doctor(as_json: bool) -> None:
     """
     findings = list(examine(utc_now()))
     has_problem = any(finding.severity is Severity.PROBLEM for finding in findings)
-    if as_json:
-        plain = [
-            {
-                "severity": finding.severity.value,
-                "what": finding.text,
-                "advice": finding.advice,
-            }
-            for finding in findings
-        ]
-        result = {"ok": not has_problem, "findings": plain}
-        click.echo(json.dumps(result, indent=2, ensure_ascii=False))
-    else:
-        worst_first = list(Severity)
-        for finding in sorted(findings, key=lambda one: worst_first.index(one.severity)):
-            click.echo(f"{finding.severity.value.upper()}: {finding.text}")
-            if finding.advice:
-                click.echo(f"  -> {finding.advice}")
-        warnings = sum(finding.severity is Severity.WARNING for finding in findings)
-        if not has_problem and warnings:
-            forms = NN_("No problems, but {count} warning.", "No problems, but {count} warnings.")
-            click.echo(counted(forms, warnings))
-        elif not has_problem:
-            click.echo(tk._("No problems found."))
-        click.echo(tk._("Looked at: {subjects}").format(subjects=", ".join(checks())))
+    worst_first = list(Severity)
+    for finding in sorted(findings, key=lambda one: worst_first.index(one.severity)):
+        click.echo(f"{finding.severity.value.upper()}: {finding.text}")
+        if finding.advice:
+            click.echo(f"  -> {finding.advice}")
+    warnings = sum(finding.severity is Severity.WARNING for finding in findings)
+    if not has_problem and warnings:
+        forms = NN_("No problems, but {count} warning.", "No problems, but {count} warnings.")
+        click.echo(counted(forms, warnings))
+    elif not has_problem:
+        click.echo(tk._("No problems found."))
+    click.echo(tk._("Looked at: {subjects}").format(subjects=", ".join(checks())))
     if has_problem:
         raise click.exceptions.Exit(1)
 
@@ -166,8 +152,7 @@ def _tell_at_once() -> None:
     is_flag=True,
     help="Only print the mails that would be sent, also before mails are on.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def notify(dry_run: bool, as_json: bool) -> None:
+def notify(dry_run: bool) -> None:
     """Mail people about the datasets and links that need them.
 
     Sysadmins get a mail about problems of the site. Each person gets at most one mail a day, with all news.
@@ -175,15 +160,6 @@ def notify(dry_run: bool, as_json: bool) -> None:
     notify after mails were switched on sends nothing. Exits with 1 if a mail was not sent.
     """
     report = digests.notify_all(utc_now, dry_run=dry_run)
-    if as_json:
-        click.echo(json.dumps(_as_json(report), indent=2, ensure_ascii=False))
-    else:
-        _print(report)
-    if not report.is_complete:
-        raise click.exceptions.Exit(1)
-
-
-def _print(report: MailReport) -> None:
     for mail in report.mails:
         click.echo(mail_line(mail), err=mail.failure is not None)
         if mail.planned is not None:
@@ -197,27 +173,8 @@ def _print(report: MailReport) -> None:
         click.echo(tk._("Nothing was sent."))
     if report.problem:
         click.echo(tk._("Warning: {problem}").format(problem=report.problem), err=True)
-
-
-def _as_json(report: MailReport) -> dict[str, object]:
-    return {
-        "state": report.state.value,
-        "mails": [
-            {
-                "address": mail.address,
-                "about": mail.about,
-                "subject": mail.planned and mail.planned.subject,
-                "text": mail.planned and mail.planned.text,
-                "failure": None if mail.failure is None else mail.failure.value,
-                "error": mail.error,
-            }
-            for mail in report.mails
-        ],
-        "waiting": report.waiting,
-        "left": report.left,
-        "problem": report.problem,
-        "is_begun": report.is_begun,
-    }
+    if not report.is_complete:
+        raise click.exceptions.Exit(1)
 
 
 @click.group(cls=ReportingGroup)

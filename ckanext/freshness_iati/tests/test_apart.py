@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -69,9 +68,8 @@ def test_a_site_without_the_plugin(
         metrics = app.get("/freshness/metrics", headers=sysadmin, status=200).body
         assert not [name for name in GAUGES if name in metrics]
         app.get("/iati", status=404)
-        done = CliRunner().invoke(ckan, ["freshness", "doctor", "--json"])
-        told = json.loads(done.output[done.output.index("{\n") :])
-        assert not NAME.search(json.dumps(told)), told
+        done = CliRunner().invoke(ckan, ["freshness", "doctor"])
+        assert "Looked at: " in done.output and not NAME.search(done.output), done.output
         done = CliRunner().invoke(ckan, ["freshness", "nightly"])
         assert done.exit_code == 0 and not NAME.search(done.output), done.output
         assert CliRunner().invoke(ckan, ["iati", "update", "x"]).exit_code == 2

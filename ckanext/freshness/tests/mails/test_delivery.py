@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -181,9 +180,8 @@ def test_the_command(make: Make, host: MailHost, monkeypatch: pytest.MonkeyPatch
     with locked(digests.LOCK):
         done = CliRunner().invoke(freshness, ["notify"])
     assert done.exit_code == 1 and "Another notify is running" in done.output
-    done = CliRunner().invoke(freshness, ["notify", "--json"])
-    (told,) = json.loads(done.output)["mails"]
-    assert (done.exit_code, told["address"], told["failure"]) == (0, ANN, None)
+    done = CliRunner().invoke(freshness, ["notify"])
+    assert done.exit_code == 0 and "1 mail sent" in done.output
 
 
 def test_mails_are_off_until_they_are_switched_on(

@@ -293,10 +293,6 @@ def test_the_command(cli: Any, clean_site: None) -> None:
     # The stored counts cover only public datasets.
     ((_, stored),) = counts.days(NOW.date())
     assert stored.statuses["due"] == 0
-    output = cli.invoke(ckan, ["freshness", "report", "--json"]).stdout
-    # On CKAN 2.11, the output contains the log.
-    as_json = json.loads(output[output.index("{") :])
-    assert as_json["changes"][0]["to_status"] == "due"
     for arguments, words in (
         (["--since", "soon"], "--since: soon is neither a date"),
         (["--since", "soon"], "nor last, the last check"),
