@@ -27,7 +27,7 @@ from ..ckan_adapter.harvest import (
 from ..dates import utc, utc_words
 from ..reporting import harvest_sql, harvests
 from ..reporting.labels import JOBS
-from .findings import SiteFinding, counted, named, note, problem, warning
+from .findings import SiteFinding, counted, note, problem
 
 KEEP_RUNNING = "Run ckan freshness serve, or keep this running: "
 
@@ -97,11 +97,10 @@ _CALL_HARVESTER = "Run ckan freshness serve, or call ckan harvester run by cron,
 
 
 def sources(now: datetime) -> Iterator[SiteFinding]:
-    """Report sources that nobody harvests, that are late, fail or were deleted, and jobs that stand still."""
+    """Report sources that nobody harvests, that are late or fail, and jobs that stand still."""
     if not p.plugin_loaded("harvest"):
         return
     yield from _source_types()
-    yield from _left_behind()
     source = harvest.SOURCE.c
     late = model.Session.execute(
         sa.select(sa.func.count(), sa.func.min(source.next_run)).where(
@@ -132,41 +131,6 @@ def sources(now: datetime) -> Iterator[SiteFinding]:
                 f"{_CALL_HARVESTER} It puts lost work back into the queues. To "
                 f"abandon the job: ckan harvester job-abort {job.id}, then harvest the source again",
             )
-
-
-_OF_DELETED_SOURCES = """
-WITH here AS (
-    SELECT o.package_id, p.name, s.active, COALESCE(e.value, o.guid) AS record
-    FROM harvest_object o
-    JOIN harvest_source s ON s.id = o.harvest_source_id
-    JOIN package p ON p.id = o.package_id AND p.state = 'active'
-    LEFT JOIN harvest_object_extra e ON e.harvest_object_id = o.id AND e.key = 'dataset_url'
-    WHERE o.current
-)
-SELECT DISTINCT name, record IN (SELECT record FROM here WHERE active) AS is_twice FROM here
-WHERE NOT active AND package_id NOT IN (SELECT package_id FROM here WHERE active)
-ORDER BY name"""
-"""SQL: the datasets whose source was deleted, and whether an active source has a dataset of the same record."""
-
-
-def _left_behind() -> Iterator[SiteFinding]:
-    """Report harvested datasets that no job updates or deletes, since their source was deleted."""
-    rows = model.Session.execute(sa.text(_OF_DELETED_SOURCES)).all()
-    if twice := [row.name for row in rows if row.is_twice]:
-        yield warning(
-            f"{counted(len(twice), 'dataset', 'datasets')} of deleted harvest sources "
-            f"{'is' if len(twice) == 1 else 'are'} here twice: another source has the same record as another "
-            f"dataset, and no job updates or deletes {named(twice)}",
-            "Compare each of them with the dataset of that source, whose title is the same. If it is the same "
-            "data, delete it: ckan dataset delete NAME",
-        )
-    if left := [row.name for row in rows if not row.is_twice]:
-        yield note(
-            f"{counted(len(left), 'dataset', 'datasets')} of deleted harvest sources stay here, and no job "
-            f"updates or deletes {named(left)}",
-            "To update them again, create a source with the same URL and organization: its first job takes "
-            "them over. Otherwise delete those that nobody needs: ckan dataset delete NAME",
-        )
 
 
 def _stuck(job: harvests.HarvestJob, now: datetime) -> str:

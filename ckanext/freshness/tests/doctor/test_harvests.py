@@ -20,7 +20,7 @@ from ckanext.freshness.dates import utc
 from ckanext.freshness.doctor import examine
 from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.tests.doctor.conftest import findings
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
 
@@ -182,36 +182,6 @@ def test_records_that_are_not_imported(
         assert "2 of its records are not imported" in found[0].text
         assert "ckan harvester run" in found[0].advice
         assert f"ckan harvester job-abort {job}" in found[0].advice
-
-
-def test_datasets_of_deleted_sources(fdp: FdpServer) -> None:
-    """Of two that were harvested twice, a new source takes over one each. The others are named as copies."""
-    catalog = fdp.add_catalog()
-    for title in ("Rain", "Snow"):
-        fdp.add_dataset(catalog, title=title)
-
-    def told() -> list[tuple[Severity, str]]:
-        return [(one.severity, one.text) for one in findings(doctor.harvests.sources, now())]
-
-    first, second = (add_source(fdp.source_url, language=language) for language in ("en", "de"))
-    for source in (first, second):
-        assert source.run().stats["added"] == 2 and told() == []
-    for source in (first, second):
-        call_action("harvest_source_delete", {"user": sysadmin()}, id=source.source["id"])
-    ((severity, text),) = told()
-    packages = model.Session.query(model.Package).filter_by(type="dataset")
-    names = {row.name: row.id for row in packages}
-    assert severity is Severity.NOTE and text.startswith("4 datasets of deleted harvest sources")
-    assert text.endswith(", ".join(sorted(names)))
-    third = add_source(fdp.source_url, language="en")
-    third.run()
-    ((severity, text),) = told()
-    taken_over = {package_id for _, package_id in third.current()}
-    copies = sorted(name for name, package_id in names.items() if package_id not in taken_over)
-    assert severity is Severity.WARNING and len(copies) == 2 and text.endswith(", ".join(copies))
-    for name in copies:
-        call_action("package_delete", {"user": sysadmin()}, id=name)
-    assert told() == []
 
 
 def gathered(fdp: FdpServer, state: str) -> str:
