@@ -18,7 +18,6 @@ from ..ckan_adapter.database import is_held
 from ..dates import aware
 from ..interfaces import IFreshnessOperations, RunKind
 from ..model import CheckRun
-from ..translation import N_
 from . import labels
 from .tables import Row
 
@@ -28,17 +27,6 @@ NIGHT = timedelta(hours=12)
 """Runs that begin within this time after a check of all links belong to its night."""
 NIGHTS = 30
 """The number of nights that are listed."""
-
-PROBLEMS = ("incomplete", "failed", "interrupted")
-"""The states of runs that need a look."""
-
-PARTS = {
-    "check": N_("Link checks of the nightly run"),
-    "refresh": N_("Statuses of the nightly run"),
-    "prune": N_("Clean-up of the nightly run"),
-    "report": N_("Daily figures of the nightly run"),
-}
-"""Titles of the parts of the nightly run."""
 
 
 def other_kinds() -> Mapping[str, RunKind]:
@@ -73,10 +61,7 @@ def _title(kind: str, options: Mapping[str, Any]) -> str:
     if kind == "check":
         return str(tk._("Check of all links") if options.get("everything") else tk._("Nightly run"))
     if kind == "nightly":
-        part = str(options.get("part") or "")
-        if part in PARTS:
-            return str(tk._(PARTS[part]))
-        return str(tk._("Part of the nightly run: {part}").format(part=part or "?"))
+        return str(tk._("Part of the nightly run: {part}").format(part=options["part"]))
     words = other_kinds().get(kind)
     return str(tk._("Run") if words is None else tk._(words.title))
 
@@ -175,14 +160,13 @@ def last_night() -> dict[str, Any] | None:
     :returns: ``line``: the run itself; ``outcomes``: numbers of checks by group, see
         :class:`..checking.decisions.OutcomeTraits`; ``colours``: of the groups, in their order;
         ``checks``: their sum; ``changed_datasets``: number of datasets with changed files; ``put_off``: number
-        of links that wait for the next run; ``sums``: figures of all hosts; ``others``: the other runs of the
-        night, of which ``failed_parts`` have a problem
+        of links that wait for the next run; ``sums``: figures of all hosts; ``failed_parts``: the other runs of
+        the night that ended with an error, as lines
     """
     run = full_checks().first()
     if run is None:
         return None
     sums = (run.hosts or {}).get(ALL_HOSTS, {})
-    others = [line(other) for other in _same_night(run)]
     counts = outcomes(run.resources or {})
     return {
         "line": line(run),
@@ -192,28 +176,21 @@ def last_night() -> dict[str, Any] | None:
         "changed_datasets": changed_datasets(run.datasets or {}),
         "put_off": int(sums.get("put_off", 0)),
         "sums": sums,
-        "others": others,
-        "failed_parts": sum(other["state"] in PROBLEMS for other in others),
+        "failed_parts": [line(part) for part in _failed_parts(run)],
     }
 
 
-def _same_night(run: Any) -> list[Any]:
-    """Return the failed parts of a night, and the first whole run of each other kind and source."""
+def _failed_parts(run: Any) -> list[Any]:
+    """Return the other runs of the night of a check of all links that ended with an error."""
     table = CheckRun.__table__
     rows = (
         model.Session.query(CheckRun)
-        .filter(table.c.kind != "check")
+        .filter(table.c.kind != "check", table.c.error.is_not(None))
+        .filter(table.c.options["package_ids"].astext.is_(None))
         .filter(table.c.started_at.between(run.started_at, run.started_at + NIGHT))
         .order_by(table.c.started_at, table.c.id)
     )
-    first: dict[tuple[str, str], Any] = {}
-    for row in rows:
-        options = row.options or {}
-        if options.get("package_ids"):
-            continue
-        about = row.id if row.kind == "nightly" else str(options.get("source"))
-        first.setdefault((row.kind, about), row)
-    return list(first.values())
+    return list(rows)
 
 
 # HDX's layout
