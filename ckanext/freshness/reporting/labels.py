@@ -278,6 +278,11 @@ _UNKNOWN = N_("The file could not be read.")
 _BLOCKED = outcomes_that(lambda it: it.group == "blocked")
 
 _BUSY = N_("The server asked us to wait. We check it again later.")
+_OURS = N_("The check failed because of an error of this portal. We check the link again.")
+_REDIRECTS = N_("The link redirects too often, or in a circle.")
+_REFUSED_CERTIFICATE = N_(
+    "This portal does not accept the server's security certificate. The link may still work in a browser."
+)
 
 REASONS = {
     FailureReason.INVALID_URL.value: N_("This is not a valid web address."),
@@ -293,21 +298,17 @@ REASONS = {
         "The server answers no requests at the moment. We check it again later."
     ),
     FailureReason.TOO_LARGE.value: N_("The file is too large to be checked."),
-    FailureReason.NO_ROOM.value: N_(
-        "This portal had no room for the file. We check the link again."
-    ),
+    FailureReason.NO_ROOM.value: _OURS,
     FailureReason.INVALID_REQUEST.value: N_("No request can be sent to this web address."),
-    FailureReason.UNFORESEEN.value: N_("The check failed because of an error of this portal."),
+    FailureReason.UNFORESEEN.value: _OURS,
     FailureReason.NAME_NOT_FOUND.value: N_("There is no server of this name."),
     FailureReason.NAME_LOOKUP_FAILED.value: N_("The server's name could not be looked up."),
     FailureReason.CONNECTION_REFUSED.value: N_("The server refused the connection."),
     FailureReason.CONNECTION_RESET.value: N_("The server broke off the connection."),
     FailureReason.UNREACHABLE.value: N_("The server cannot be reached."),
-    FailureReason.NO_ROUTE.value: N_("This portal's connection failed. We check the link again."),
-    FailureReason.PROXY.value: N_("This portal's connection failed. We check the link again."),
-    FailureReason.OUT_OF_SOCKETS.value: N_(
-        "This portal had too many open connections. We check the link again."
-    ),
+    FailureReason.NO_ROUTE.value: _OURS,
+    FailureReason.PROXY.value: _OURS,
+    FailureReason.OUT_OF_SOCKETS.value: _OURS,
     FailureReason.TLS_EXPIRED.value: N_("The server's security certificate is out of date."),
     FailureReason.TLS_SELF_SIGNED.value: N_("The server's security certificate is self-signed."),
     FailureReason.TLS_WRONG_NAME.value: N_(
@@ -317,19 +318,15 @@ REASONS = {
         "The server's security certificate could not be verified: its issuer is not known here, perhaps "
         "because an intermediate certificate is missing. The link may still work in a browser."
     ),
-    FailureReason.TLS_WEAK.value: N_(
-        "The server's security certificate is too weak for this portal. The link may still work in a browser."
-    ),
-    FailureReason.TLS_REFUSED.value: N_(
-        "This portal does not accept the server's security certificate. The link may still work in a browser."
-    ),
+    FailureReason.TLS_WEAK.value: _REFUSED_CERTIFICATE,
+    FailureReason.TLS_REFUSED.value: _REFUSED_CERTIFICATE,
     FailureReason.TLS_FAILED.value: N_("A secure connection to the server failed."),
     FailureReason.CONNECT_TIMEOUT.value: N_("The server took too long to answer."),
     FailureReason.READ_TIMEOUT.value: N_("The server took too long to answer."),
     FailureReason.TOTAL_TIMEOUT.value: N_("The server took too long to answer."),
     FailureReason.UNFINISHED.value: N_("The download takes too long for a check."),
-    FailureReason.REDIRECT_LOOP.value: N_("The link redirects in a circle."),
-    FailureReason.TOO_MANY_REDIRECTS.value: N_("The link redirects too often."),
+    FailureReason.REDIRECT_LOOP.value: _REDIRECTS,
+    FailureReason.TOO_MANY_REDIRECTS.value: _REDIRECTS,
     FailureReason.TRUNCATED.value: N_("The download ended before the file was complete."),
     FailureReason.DAMAGED.value: N_(
         "The file arrived damaged. The link may still work in a browser."
