@@ -245,31 +245,32 @@ def download(
         refuse_store(error)
     headers = {
         "Accept-Ranges": "bytes",
-        "Content-Disposition": disposition(filename),
         "Content-Length": str(reader.size),
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "default-src 'none'; sandbox",
     }
     response = Response(reader, headers=headers, mimetype=mimetype, direct_passthrough=True)
     response.call_on_close(reader.close)
+    # The name in ASCII for all clients, and the true name (RFC 6266).
+    names = {
+        "filename": filename.encode("ascii", "replace").decode().replace("?", "_"),
+        "filename*": f"UTF-8''{quote(filename, safe='')}",
+    }
+    response.headers.set("Content-Disposition", "attachment", **names)
     response.last_modified = modified
     if reader.size == size:
         # While a copy is replaced, its new bytes are stored before its row, so the row's etag is not theirs.
         response.set_etag(etag)
-    environ = dict(tk.request.environ)
-    asked = tk.request.range
-    wanted = environ.pop("HTTP_RANGE", None)
-    # Conditions come before ranges.
-    response.make_conditional(environ)
-    # The answer to several ranges, or to other units, is the whole file, as the RFC allows.
-    if asked and asked.units == "bytes" and len(asked.ranges) == 1 and response.status_code == 200:
-        try:
+    try:
+        # Conditions come before ranges.
+        response.make_conditional(tk.request)
+        if response.status_code == 200:
             response.make_conditional(
-                {**environ, "HTTP_RANGE": wanted}, accept_ranges=True, complete_length=reader.size
+                tk.request, accept_ranges=True, complete_length=reader.size
             )
-        except RequestedRangeNotSatisfiable as error:
-            reader.close()
-            return error.get_response()
+    except RequestedRangeNotSatisfiable as error:
+        reader.close()
+        return error.get_response()
     return response
 
 
@@ -277,11 +278,3 @@ def refuse_store(error: Exception) -> NoReturn:
     """End the request with an error page about the store, whose fault only the log tells."""
     log.error("Cannot read a stored file for a download: %s", error)
     abort(503, tk._("The store of copies is out of reach at the moment"))
-
-
-def disposition(filename: str) -> str:
-    """Return Content-Disposition (RFC 6266): the name in ASCII for all clients, and the true name."""
-    plain = filename.encode("ascii", "replace").decode().replace("?", "_")
-    plain = "".join("_" if char in '"\\' or ord(char) < 32 else char for char in plain)
-    words = f'attachment; filename="{plain}"'
-    return words if plain == filename else f"{words}; filename*=UTF-8''{quote(filename, safe='')}"
