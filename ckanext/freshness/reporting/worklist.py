@@ -102,13 +102,13 @@ def _shared(context: Context, user_id: str) -> list[str]:
 
 
 def worklist(
-    within: Scope, *, group: str | None = None, offset: int = 0, limit: int | None = FIRST
+    within: Scope, *, group: str | None = None, offset: int = 0, limit: int = FIRST
 ) -> Worklist:
     """Return the tasks about the datasets of a scope.
 
     :param group: a key of :data:`GROUPS`, to return only its rows; None for the first rows of all
     :param offset: the number of rows of each group to skip
-    :param limit: the largest number of rows of each group; None for all
+    :param limit: the largest number of rows of each group
     """
     values = {**_values(within), "offset": offset, "limit": limit, "most": MOST_COUNTED + 1}
     numbers = visibility.rows(_COUNTS, **values).mappings().one()

@@ -26,9 +26,7 @@ from ..runs import requested
 from ..status import frequencies
 from .report import with_error_pages
 from .responses import (
-    FORMATS,
     error_text,
-    file_of,
     is_htmx,
     last_page,
     never_kept,
@@ -263,11 +261,6 @@ def _checking(place: Place, about: Subject, polls: int) -> ResponseReturnValue:
 
 worklist = Blueprint("freshness_worklist", __name__)
 
-_FIELDS = (
-    *("group", "name", "title", "status", "due", "last_modified", "confirmed_at", "frequency_days"),
-    *("resource_id", "resource", "failing_since", "failures", "words"),
-)
-_ENDINGS = ",".join(FORMATS)
 _BACK = ("organization", "group", "page")
 """Arguments of the page that forms send back."""
 
@@ -306,15 +299,6 @@ def read() -> ResponseReturnValue:
         },
     )
     return never_kept(page)
-
-
-@worklist.route(f"/freshness/mine.<any({_ENDINGS}):ending>")
-@with_error_pages
-def file(ending: str) -> ResponseReturnValue:
-    """Return all tasks as a file."""
-    shown = tasks.worklist(_scope(), group=_group(), limit=None)
-    rows = ({"group": name, **row} for name, found in shown.tasks.items() for row in found)
-    return file_of(rows, _FIELDS, "freshness-mine", ending)
 
 
 def _scope() -> tasks.Scope:
