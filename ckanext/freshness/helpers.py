@@ -467,14 +467,6 @@ _NEWS = timedelta(hours=1)
 """How long editors see the result of a check on the page of its resource."""
 
 
-def freshness_number(value: int, unit: str = "") -> str:
-    """Return a whole number in the reader's language.
-
-    :param unit: ``bytes`` for the size of a file: "1.8 GB"
-    """
-    return (labels.size if unit == "bytes" else labels.number)(value)
-
-
 def freshness_percent(part: int, whole: int) -> str:
     """Return a share in whole percent in the reader's language."""
     return labels.percent(part, whole)

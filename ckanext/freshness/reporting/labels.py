@@ -16,7 +16,6 @@ import ckan.plugins.toolkit as tk
 from babel import Locale
 from babel.dates import format_date, format_datetime, format_skeleton, format_timedelta
 from babel.numbers import format_decimal, format_percent
-from babel.units import format_unit
 from dateutil.parser import isoparse
 from flask import has_request_context
 
@@ -646,19 +645,6 @@ def _in_words(delta: timedelta, locale: Locale, *, with_direction: bool = False)
     return format_timedelta(
         delta, granularity="month", threshold=2, add_direction=with_direction, locale=locale
     )
-
-
-def size(number_of_bytes: int) -> str:
-    """Return a number of bytes in the largest unit that fits: "218 bytes", "1.8 GB"."""
-    locale, _zone = reader()
-    if number_of_bytes < 1000:
-        # The short word is "byte" in English, whatever the number.
-        return format_unit(number_of_bytes, "digital-byte", "long", locale=locale)
-    exponent = min((len(str(number_of_bytes)) - 1) // 3, 4)
-    value = Decimal(number_of_bytes) / 1000**exponent
-    digits = "#,##0.#" if value < 100 else "#,##0"
-    unit = f"digital-{('kilo', 'mega', 'giga', 'tera')[exponent - 1]}byte"
-    return format_unit(value, unit, "short", format=digits, locale=locale)
 
 
 def number(value: int) -> str:

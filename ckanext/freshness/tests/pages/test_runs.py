@@ -137,7 +137,7 @@ def test_the_last_night_in_short(world: Any, read: Read) -> None:
         "Files changed 214 in 163 datasets",
         "Newly broken 3",
         "Repaired 5",
-        "1.8 GB from 7,212 servers",
+        "1.6 GiB from 7,212 servers",
     ):
         assert card in words(page, ".fr-cards"), card
     bars = [

@@ -64,24 +64,6 @@ def test_a_share_is_never_all_or_nothing_unless_it_is(
     assert labels.percent(part, whole) == text
 
 
-@pytest.mark.parametrize(
-    ("language", "size", "text"),
-    [
-        ("en", 0, "0 bytes"),
-        ("de", 218, "218 Byte"),
-        ("en", 1000, "1 kB"),
-        ("en", 999_999, "1,000 kB"),
-        ("de", 3_140_000, "3,1 MB"),
-        ("fr", 1_800_000_000, "1,8 Go"),
-    ],
-)
-def test_a_size(
-    ckan_config: Any, monkeypatch: pytest.MonkeyPatch, language: str, size: int, text: str
-) -> None:
-    monkeypatch.setitem(ckan_config, "ckan.locale_default", language)
-    assert " ".join(labels.size(size).split()) == text
-
-
 @pytest.mark.parametrize("statuses", [(401, 498, 499), (429, 420, 430)])
 def test_statuses_that_say_the_same_have_one_sentence(statuses: tuple[int, ...]) -> None:
     sentences = {

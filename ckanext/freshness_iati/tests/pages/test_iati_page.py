@@ -68,7 +68,7 @@ def test_what_everybody_sees(world: Any, read: Read, get: Get) -> None:
     for link in links:
         get(link)
         assert f"curl -O {link}" in words(page, "details pre")
-    assert all("kB made" in text(row) for row in page.select(".fr-rows .fr-meta"))
+    assert all("KiB made" in text(row) for row in page.select(".fr-rows .fr-meta"))
 
 
 def test_failing_files(world: Any, read: Read, get: Get) -> None:
