@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import chain, islice
@@ -41,31 +40,6 @@ _CHECK_BATCH = 1000
 
 REQUESTABLE_KEYS = ("is_requestdata_type",)
 """HDX's extra that is true if a dataset is only available on request."""
-
-
-@dataclass(frozen=True, slots=True)
-class NamedDataset:
-    """A dataset that the caller of a command has named.
-
-    :ivar type: the package's type
-    :ivar is_checked_elsewhere: whether other plugins check all its links
-    """
-
-    id: str
-    type: str
-    is_checked_elsewhere: bool
-
-
-def named(names: Sequence[str]) -> dict[str, NamedDataset]:
-    """Return the active datasets with these names or ids, by the name or id that was given."""
-    statement = _NAMED.format(is_elsewhere=is_checked_elsewhere("r.id"))
-    rows = model.Session.execute(sa.text(statement), {"names": list(names)}).all()
-    return {
-        key: NamedDataset(row.id, row.type, row.is_checked_elsewhere)
-        for row in rows
-        for key in (row.id, row.name)
-        if key in names
-    }
 
 
 def sync(
@@ -411,12 +385,3 @@ WITH checked AS MATERIALIZED ({_CHECKED}
 UPDATE freshness_check c SET seen_modified = ({_OWN_DATE})
 FROM checked r WHERE r.id = c.resource_id AND ({_OWN_DATE}) IS DISTINCT FROM c.seen_modified
 {{on_host}}"""
-
-_NAMED = """
-SELECT p.id, p.name, p.type, count(f.id) > 0 AND bool_and(f.is_elsewhere) AS is_checked_elsewhere
-FROM package p LEFT JOIN LATERAL (
-    SELECT r.id, {is_elsewhere} AS is_elsewhere
-    FROM resource r WHERE r.package_id = p.id AND r.state = 'active'
-) f ON true
-WHERE p.state = 'active' AND (p.id = ANY(:names) OR p.name = ANY(:names))
-GROUP BY p.id, p.name, p.type"""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import click
 
-from ..checking import check_rows
 from ..checking.selection import LEARNED, POLICIES
+from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..ckan_adapter.services import in_words
 from ..dates import utc_now
@@ -19,7 +19,6 @@ from ..reporting import counts, report_tables, visibility
 from ..reporting import runs as shown_runs
 from ..reporting.labels import LABELS, counted, label
 from ..runs import check_run
-from ..settings import dataset_types
 from ..translation import NN_
 from ..web.urls import host_name
 from . import check_progress, site_user
@@ -69,9 +68,7 @@ def check(
             "--policy learned chooses from the whole catalogue. It cannot be combined with DATASET, --host or "
             "--all."
         )
-    scope = check_run.CheckScope(
-        dataset_ids(dataset, _not_checked), _host(host), everything, policy
-    )
+    scope = check_run.CheckScope(dataset_ids(dataset), _host(host), everything, policy)
     if scope.host is not None and not check_run.has_resources(scope.host, utc_now()):
         words = tk._("No resource has a URL on the host {host}. Nothing was checked.")
         raise click.ClickException(words.format(host=host))
@@ -92,43 +89,23 @@ def _host(name: str | None) -> str | None:
         raise click.BadParameter(str(error), param_hint="--host") from error
 
 
-NamedDatasets = Mapping[str, check_rows.NamedDataset]
-
-
-def dataset_ids(
-    names: Sequence[str], refusals: Callable[[NamedDatasets], list[str]]
-) -> tuple[str, ...] | None:
+def dataset_ids(names: Sequence[str]) -> tuple[str, ...] | None:
     """Return the ids of named datasets; None if no dataset was named.
 
-    :param refusals: returns a sentence for each dataset that cannot be checked
-    :raises click.ClickException: a dataset does not exist or cannot be checked
+    :raises click.ClickException: a dataset does not exist
     """
     if not names:
         return None
-    found = check_rows.named(names)
-    missing = [name for name in names if name not in found]
-    errors = refusals(found)
+    found = {name: model.Package.get(name) for name in names}
+    missing = [
+        name
+        for name, package in found.items()
+        if package is None or package.state != model.State.ACTIVE
+    ]
     if missing:
         words = tk._("There is no dataset {names}. Nothing was checked.")
-        errors.insert(0, words.format(names=", ".join(missing)))
-    if errors:
-        raise click.ClickException("\n".join(errors))
-    return tuple(sorted({dataset.id for dataset in found.values()}))
-
-
-def _not_checked(found: NamedDatasets) -> list[str]:
-    types = dataset_types()
-    errors = []
-    for name, dataset in found.items():
-        if dataset.type not in types:
-            words = tk._(
-                "{name} has the type {type}, whose URLs are not checked. Nothing was checked."
-            )
-            errors.append(words.format(name=name, type=dataset.type))
-        elif dataset.is_checked_elsewhere:
-            words = tk._("Another plugin checks the links of {name}. Nothing was checked.")
-            errors.append(words.format(name=name))
-    return errors
+        raise click.ClickException(words.format(names=", ".join(missing)))
+    return tuple(sorted({package.id for package in found.values()}))
 
 
 def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
