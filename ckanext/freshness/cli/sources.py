@@ -44,8 +44,7 @@ def preview(source: str, as_json: bool) -> None:
 @click.command()
 @click.argument("source")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--undo", is_flag=True, help="Take the release back, until a job reads the source.")
-def release(source: str, yes: bool, undo: bool) -> None:
+def release(source: str, yes: bool) -> None:
     """Let the next job of SOURCE delete the held datasets.
 
     SOURCE is a name or an id. Shows the list and asks for confirmation. The release applies only to this
@@ -61,11 +60,6 @@ def release(source: str, yes: bool, undo: bool) -> None:
     click.echo(f"{hold['held_at']}: {hold['reason']}")
     for record in hold["held"]:
         click.echo(_deletion(record))
-    if undo:
-        _decide("freshness_harvest_take_back", context, hold)
-        forms = NN_("Held again: {count} dataset", "Held again: {count} datasets")
-        click.echo(counted(forms, hold["count"]))
-        return
     if hold["released_at"]:
         click.echo(
             tk._("Already released by {user} on {moment}").format(
@@ -79,16 +73,14 @@ def release(source: str, yes: bool, undo: bool) -> None:
             "Let the next job delete these {count} datasets?",
         )
         click.confirm(counted(forms, hold["count"]), abort=True)
-    _decide("freshness_harvest_release", context, hold)
-    forms = NN_("Released: {count} dataset", "Released: {count} datasets")
-    click.echo(counted(forms, hold["count"]))
-
-
-def _decide(action: str, context: dict[str, Any], hold: dict[str, Any]) -> None:
     try:
-        tk.get_action(action)(dict(context), {"id": hold["source_id"], "list_id": hold["list_id"]})
+        tk.get_action("freshness_harvest_release")(
+            dict(context), {"id": source_id, "list_id": hold["list_id"]}
+        )
     except tk.ValidationError as error:
         raise click.ClickException(" ".join(error.error_dict["list_id"])) from error
+    forms = NN_("Released: {count} dataset", "Released: {count} datasets")
+    click.echo(counted(forms, hold["count"]))
 
 
 def preview_lines(shown: Preview) -> list[str]:

@@ -61,11 +61,6 @@ def test_release_asks_first(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
     result = run("release", name)
     assert result.exit_code == 0
     assert "Already released by" in result.output
-    result = run("release", name, "--undo")
-    assert result.exit_code == 0
-    assert "Held again: 3 datasets" in result.output
-    assert not harvest.hold()["released_at"]
-    assert run("release", name, "--yes").exit_code == 0
     assert harvest.run().stats["deleted"] == 3
 
 
