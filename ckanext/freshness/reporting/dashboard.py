@@ -61,8 +61,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         )
         for name, (table, status, sort) in _LISTS.items()
     }
-    within = None if is_visitor or is_sysadmin else _edited(asked)
-    edited = within["organizations"] if within else ()
+    edited = () if is_visitor or is_sysadmin else _edited(asked)
     rows = () if is_visitor else harvests.sources(asked)
     sources = [row for row in rows if is_sysadmin or row["owner_org"] in edited]
     ranked = () if organization else ranking(organizations)
@@ -82,7 +81,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         "held": [row for row in sources if row["held"]],
         "failing": [row for row in sources if row["errors"]],
         "attention": harvests.in_trouble(sources),
-        "tasks": worklist.worklist(within, limit=0) if within and edited else None,
+        "tasks": worklist.worklist(edited, limit=0) if edited else None,
         "run": runs.last_check(asked.now),
     }
 
@@ -94,12 +93,12 @@ def _unchecked(asked: TableRequest) -> dict[str, int]:
     return {state: numbers[state] for state in states if state in numbers}
 
 
-def _edited(asked: TableRequest) -> worklist.Scope | None:
-    """Return the requested datasets that the reader may edit; None if there are none."""
+def _edited(asked: TableRequest) -> worklist.Scope:
+    """Return the ids of the requested organizations whose datasets the reader may change."""
     try:
         return worklist.scope(asked.context, asked.organization)
     except tk.NotAuthorized:
-        return None
+        return ()
 
 
 def ranking(organizations: Iterable[Row]) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +13,7 @@ import ckan.plugins.toolkit as tk
 import redis
 
 from .. import settings
-from ..ckan_adapter.core import connect_to_redis, may, same_user
+from ..ckan_adapter.core import connect_to_redis
 from ..dates import utc_now
 from ..model.datasets import IS_OPEN
 from . import harvests, links, visibility
@@ -26,10 +26,8 @@ LONG = 50
 """Rows on a page of one group."""
 
 
-Scope = Mapping[str, Any]
-"""The datasets that a user looks after: ``organizations`` whose datasets the user may change, by id; the user's
-own id as ``creator``, if datasets without an organization belong to their creators; and further datasets that
-the user may change as a collaborator (``shared``), by id."""
+Scope = Sequence[str]
+"""The ids of the organizations whose datasets a user looks after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,33 +70,22 @@ def organizations(context: Context) -> list[Row]:
 
 
 def scope(context: Context, organization: str | None = None) -> Scope:
-    """Return the datasets that a user looks after: for sysadmins, all.
+    """Return the organizations whose datasets a user looks after: for sysadmins, all.
 
-    :param organization: the name or id of an organization, for its datasets alone, or :data:`OWN`
+    :param organization: the name or id of one of them, or :data:`OWN`
     :raises tk.NotAuthorized: the user may not change the datasets of this organization
     """
-    if organization is not None:
-        ids = [
-            one["id"]
-            for one in organizations(context)
-            if organization in (one["id"], one["name"]) or (organization == OWN and one["is_own"])
-        ]
-        if not ids:
-            words = tk._("Log in as an editor of this organization to see its tasks.")
-            raise tk.NotAuthorized(words)
-        return {"organizations": ids, "creator": None, "shared": []}
-    user = context["auth_user_obj"]
-    # CKAN asks the same of a user who edits a dataset without an organization.
-    creator = user.id if may("package_create", context) else None
-    ids = [entry["id"] for entry in organizations(context)]
-    return {"organizations": ids, "creator": creator, "shared": _shared(context, user.id)}
-
-
-def _shared(context: Context, user_id: str) -> list[str]:
-    if not tk.asbool(tk.config.get("ckan.auth.allow_dataset_collaborators")):
-        return []
-    found = tk.get_action("package_collaborator_list_for_user")(same_user(context), {"id": user_id})
-    return [one["package_id"] for one in found if one["capacity"] in ("admin", "editor")]
+    edited = organizations(context)
+    if organization is None:
+        return [one["id"] for one in edited]
+    ids = [
+        one["id"]
+        for one in edited
+        if organization in (one["id"], one["name"]) or (organization == OWN and one["is_own"])
+    ]
+    if not ids:
+        raise tk.NotAuthorized(tk._("Log in as an editor of this organization to see its tasks."))
+    return ids
 
 
 def worklist(
@@ -198,7 +185,7 @@ _ROW = {
 
 def _values(within: Scope) -> dict[str, Any]:
     return {
-        **within,
+        "organizations": within,
         "today": utc_now().date().isoformat(),
         **settings.broken_rule().values,
     }
@@ -251,8 +238,7 @@ _PACKAGE = "p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type
 _OWN = """
 WITH own AS (
     SELECT {columns} FROM package WHERE state = 'active' AND type = ANY(:types)
-    AND (owner_org = ANY(:organizations) OR id = ANY(:shared)
-        OR owner_org IS NULL AND creator_user_id = :creator)
+    AND owner_org = ANY(:organizations)
 )"""
 
 IGNORED = "ignored"

@@ -111,7 +111,8 @@ LISTED = {
     ("root", ""): {**OF_RELIEF, "update": [*OF_ROADS, *OF_RELIEF["update"]]},
     ("root", "?organization=.own"): {"update": OF_ROADS},
     ("member", ""): {},
-    ("stranger", ""): {"frequency": ["Own"]},
+    # Own is of no organization.
+    ("stranger", ""): {},
 }
 
 
