@@ -49,7 +49,7 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
 
         * ``datasets`` (number of datasets)
         * ``fresh_percent`` (number or null): of datasets with known freshness
-        * ``statuses``, ``undetermined`` (dictionaries): numbers of datasets by status and by reason
+        * ``statuses`` (dictionary): numbers of datasets by status
 
         With ``table``, a dictionary with
 
@@ -84,7 +84,6 @@ def _counts(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any
     return {
         **{name: every.row()[name] for name in ("datasets", "fresh_percent")},
         "statuses": dict(every.statuses),
-        "undetermined": dict(every.undetermined),
     }
 
 

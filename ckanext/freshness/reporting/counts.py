@@ -36,11 +36,9 @@ class StatusCounts:
     """Numbers of datasets.
 
     :ivar statuses: by status, zeros included
-    :ivar undetermined: by the reason why changes of the deciding resource cannot be detected
     """
 
     statuses: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
-    undetermined: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -74,18 +72,16 @@ def count(context: Context, organization: str | None = None) -> tuple[StatusCoun
     :param organization: the id of an organization, to count only its datasets
     :returns: the counts of all; and the organizations: ``id``, ``name``, ``title`` and ``counts``
     """
-    every, undetermined = Counter[str](), Counter[str]()
+    every = Counter[str]()
     organizations: dict[str, Row] = {}
     numbers: dict[str, Counter[str]] = {}
     for row in visibility.rows(_COUNTED, context, organization=organization):
         every[row.status] += row.number
-        if row.undetermined is not None:
-            undetermined[row.undetermined] += row.number
         if row.id is not None:
             organizations[row.id] = {"id": row.id, "name": row.name, "title": row.title}
             numbers.setdefault(row.id, Counter())[row.status] += row.number
     return (
-        StatusCounts(of_statuses(every).statuses, undetermined),
+        of_statuses(every),
         [{**one, "counts": of_statuses(numbers[id_])} for id_, one in organizations.items()],
     )
 
@@ -139,10 +135,9 @@ SHOWN = f"CASE WHEN f.broken_since IS NULL THEN {JUDGED} ELSE '{NO_WORKING_LINK}
 _DATASETS = """p.state = 'active' AND p.type = ANY(:types) AND {visible}
     AND (CAST(:organization AS text) IS NULL OR p.owner_org = :organization)"""
 _COUNTED = f"""
-SELECT {SHOWN} AS status, f.undetermined, g.id, g.name, coalesce(nullif(g.title, ''), g.name) AS title,
-    count(*) AS number
+SELECT {SHOWN} AS status, g.id, g.name, coalesce(nullif(g.title, ''), g.name) AS title, count(*) AS number
 FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id LEFT JOIN "group" g ON g.id = p.owner_org
-WHERE {_DATASETS} GROUP BY {SHOWN}, f.undetermined, g.id"""
+WHERE {_DATASETS} GROUP BY {SHOWN}, g.id"""
 
 
 def store(now: datetime, every: StatusCounts, organizations: Iterable[Row] = ()) -> None:

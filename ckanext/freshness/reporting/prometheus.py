@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -42,13 +42,10 @@ class _Collector:
 
 def _gauges(context: Context, now: datetime) -> Iterator[GaugeMetricFamily]:
     every, _ = counts.count(context)
-    yield _labelled("freshness_datasets", "Datasets by status", "status", every.statuses)
-    yield _labelled(
-        "freshness_datasets_undetermined",
-        "Datasets whose changes cannot be detected, by reason",
-        "reason",
-        every.undetermined,
-    )
+    datasets = GaugeMetricFamily("freshness_datasets", "Datasets by status", labels=["status"])
+    for status, number in every.statuses.items():
+        datasets.add_metric([status], number)
+    yield datasets
     broken, _ = report_tables.BROKEN.count(TableRequest(context, now), None)
     unindexed = sa.text("SELECT count(*) FROM freshness_unindexed")
     last = runs.full_checks().first()
@@ -70,23 +67,9 @@ def _gauges(context: Context, now: datetime) -> Iterator[GaugeMetricFamily]:
     }
     ended = runs.full_checks().filter(CheckRun.ended_at.is_not(None)).first()
     if ended is not None:
-        duration = (ended.ended_at - ended.started_at).total_seconds()
         values |= {
-            "run_duration_seconds": (
-                "Duration of the last completed check of all datasets",
-                duration,
-            ),
-            "run_checked": ("Resources that it checked", ended.checked or 0),
+            "run_checked": ("Resources that the last completed check checked", ended.checked or 0),
             "run_failed": ("1 if it ended early", int(bool(ended.error))),
         }
     for name, (help_text, value) in values.items():
         yield GaugeMetricFamily(f"freshness_{name}", help_text, value=value)
-
-
-def _labelled(
-    name: str, help_text: str, label: str, values: Mapping[str, int]
-) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, help_text, labels=[label])
-    for key, value in values.items():
-        family.add_metric([key], value)
-    return family

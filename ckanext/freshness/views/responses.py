@@ -265,9 +265,7 @@ def download(
         # Conditions come before ranges.
         response.make_conditional(tk.request)
         if response.status_code == 200:
-            response.make_conditional(
-                tk.request, accept_ranges=True, complete_length=reader.size
-            )
+            response.make_conditional(tk.request, accept_ranges=True, complete_length=reader.size)
     except RequestedRangeNotSatisfiable as error:
         reader.close()
         return error.get_response()
