@@ -68,7 +68,7 @@ def check(
             "--policy learned chooses from the whole catalogue. It cannot be combined with DATASET, --host or "
             "--all."
         )
-    scope = check_run.CheckScope(dataset_ids(dataset), _host(host), everything, policy)
+    scope = check_run.CheckScope(_dataset_ids(dataset), _host(host), everything, policy)
     if scope.host is not None and not check_run.has_resources(scope.host, utc_now()):
         words = tk._("No resource has a URL on the host {host}. Nothing was checked.")
         raise click.ClickException(words.format(host=host))
@@ -89,7 +89,7 @@ def _host(name: str | None) -> str | None:
         raise click.BadParameter(str(error), param_hint="--host") from error
 
 
-def dataset_ids(names: Sequence[str]) -> tuple[str, ...] | None:
+def _dataset_ids(names: Sequence[str]) -> tuple[str, ...] | None:
     """Return the ids of named datasets; None if no dataset was named.
 
     :raises click.ClickException: a dataset does not exist
