@@ -84,101 +84,66 @@ class ResourceCheck(tk.BaseModel):
         Index("ix_freshness_check_hash", "hash", postgresql_using="hash"),
     )
 
-    resource_id = Column(UnicodeText, primary_key=True, doc="resource")
-    package_id = Column(UnicodeText, nullable=False, index=True, doc="dataset of the resource")
-    url = Column(
-        UnicodeText, nullable=False, doc="URL of the resource; most other columns are about it"
-    )
-    host = Column(
-        UnicodeText,
-        nullable=False,
-        index=True,
-        doc="host of the URL, normalised; empty if it names none",
-    )
-    url_before = Column(
-        UnicodeText, doc="URL of the resource before this one; empty if none is known"
-    )
-    moved_to = Column(
-        UnicodeText,
-        doc="where the server said, at the last success, that the file has moved for good; else empty",
-    )
-    first_seen = Column(
-        DateTime, nullable=False, doc="start of the first run that knew the resource"
-    )
-    known = Column(
-        JSONB,
-        nullable=False,
-        server_default="{}",
-        doc="what is known of the file, a KnownContent of checking/decisions.py without empty fields",
-    )
-    hash = Column(UnicodeText, Computed("known ->> 'hash'", persisted=True), doc="part of known")
-    promised = Column(
-        UnicodeText, Computed("known ->> 'promised'", persisted=True), doc="part of known"
-    )
-    found = Column(UnicodeText, Computed("known ->> 'found'", persisted=True), doc="part of known")
-    hashed_at = Column(DateTime, doc="when the file was last read and hashed")
-    checked_at = Column(
-        DateTime, doc="start of the run of the last check, from which intervals count"
-    )
-    tried_at = Column(DateTime, doc="end of the last check")
-    succeeded_at = Column(DateTime, doc="end of the last check that found the resource")
-    changed_at = Column(DateTime, doc="when the last confirmed new hash was found")
-    failures = Column(
-        Integer,
-        nullable=False,
-        server_default="0",
-        doc="failed checks since the last success, also of earlier URLs of the resource",
-    )
-    failing_since = Column(DateTime, doc="end of the first of these failed checks")
-    failed_at = Column(
-        DateTime, doc="end of the last of these failed checks; empty if this URL has not failed"
-    )
-    undetermined = Column(
-        UnicodeText, doc="why changes cannot be detected: api, page, blocked; empty if they can"
-    )
-    seen_modified = Column(DateTime, doc="the resource's own last_modified at the last run")
-    shape = Column(
-        JSONB,
-        doc=(
-            "tables of the last confirmed content: name, number of rows and columns of each; an "
-            "empty list if they are uncertain, empty if they were not read"
-        ),
-    )
-    attempts = Column(
-        JSONB, nullable=False, server_default="[]", doc="the last five checks, newest first"
-    )
-    seen_changes = Column(
-        DOUBLE_PRECISION,
-        nullable=False,
-        server_default="0",
-        doc="number of changes that checks found",
-    )
-    watched_days = Column(
-        DOUBLE_PRECISION,
-        nullable=False,
-        server_default="0",
-        doc="days between checks that found out whether the file changed",
-    )
-    change_seen_at = Column(DateTime, doc="start of the run that last found a change")
-    hides_changes = Column(
-        Boolean,
-        nullable=False,
-        server_default="false",
-        doc="whether ETag and Last-Modified stayed the same at the file's last change",
-    )
-    wrote = Column(
-        JSONB,
-        nullable=False,
-        server_default="{}",
-        doc="values that checks wrote into the resource's fields: last_modified, size, mimetype, hash",
-    )
-    ignored = Column(
-        JSONB,
-        doc=(
-            "decision of an editor that nobody need work on the link: at, by, reason, and until "
-            "(a day) if it ends; empty without one. Reset if the URL changes"
-        ),
-    )
+    resource_id = Column(UnicodeText, primary_key=True)
+    """Resource."""
+    package_id = Column(UnicodeText, nullable=False, index=True)
+    """Dataset of the resource."""
+    url = Column(UnicodeText, nullable=False)
+    """URL of the resource; most other columns are about it."""
+    host = Column(UnicodeText, nullable=False, index=True)
+    """Host of the URL, normalised; empty if it names none."""
+    url_before = Column(UnicodeText)
+    """URL of the resource before this one; empty if none is known."""
+    moved_to = Column(UnicodeText)
+    """Where the server said, at the last success, that the file has moved for good; else empty."""
+    first_seen = Column(DateTime, nullable=False)
+    """Start of the first run that knew the resource."""
+    known = Column(JSONB, nullable=False, server_default="{}")
+    """What is known of the file, a KnownContent of checking/decisions.py without empty fields."""
+    hash = Column(UnicodeText, Computed("known ->> 'hash'", persisted=True))
+    """Part of known."""
+    promised = Column(UnicodeText, Computed("known ->> 'promised'", persisted=True))
+    """Part of known."""
+    found = Column(UnicodeText, Computed("known ->> 'found'", persisted=True))
+    """Part of known."""
+    hashed_at = Column(DateTime)
+    """When the file was last read and hashed."""
+    checked_at = Column(DateTime)
+    """Start of the run of the last check, from which intervals count."""
+    tried_at = Column(DateTime)
+    """End of the last check."""
+    succeeded_at = Column(DateTime)
+    """End of the last check that found the resource."""
+    changed_at = Column(DateTime)
+    """When the last confirmed new hash was found."""
+    failures = Column(Integer, nullable=False, server_default="0")
+    """Failed checks since the last success, also of earlier URLs of the resource."""
+    failing_since = Column(DateTime)
+    """End of the first of these failed checks."""
+    failed_at = Column(DateTime)
+    """End of the last of these failed checks; empty if this URL has not failed."""
+    undetermined = Column(UnicodeText)
+    """Why changes cannot be detected: api, page, blocked; empty if they can."""
+    seen_modified = Column(DateTime)
+    """The resource's own last_modified at the last run."""
+    shape = Column(JSONB)
+    """Tables of the last confirmed content: name, number of rows and columns of each; an empty list if they are
+    uncertain, empty if they were not read."""
+    attempts = Column(JSONB, nullable=False, server_default="[]")
+    """The last five checks, newest first."""
+    seen_changes = Column(DOUBLE_PRECISION, nullable=False, server_default="0")
+    """Number of changes that checks found."""
+    watched_days = Column(DOUBLE_PRECISION, nullable=False, server_default="0")
+    """Days between checks that found out whether the file changed."""
+    change_seen_at = Column(DateTime)
+    """Start of the run that last found a change."""
+    hides_changes = Column(Boolean, nullable=False, server_default="false")
+    """Whether ETag and Last-Modified stayed the same at the file's last change."""
+    wrote = Column(JSONB, nullable=False, server_default="{}")
+    """Values that checks wrote into the resource's fields: last_modified, size, mimetype, hash."""
+    ignored = Column(JSONB)
+    """Decision of an editor that nobody need work on the link: at, by, reason, and until (a day) if it ends;
+    empty without one. Reset if the URL changes."""
 
 
 class CheckRun(tk.BaseModel):
@@ -186,23 +151,30 @@ class CheckRun(tk.BaseModel):
 
     __tablename__ = "freshness_run"
 
-    id = Column(UnicodeText, primary_key=True, doc="UUID; also in freshness_transition.run_id")
-    kind = Column(UnicodeText, nullable=False, doc="check, or another part of nightly")
-    started_at = Column(DateTime, nullable=False, index=True, doc="when it started")
-    ended_at = Column(
-        DateTime, doc="when it ended; empty while the run goes on, and if it was killed"
-    )
-    options = Column(JSONB, nullable=False, server_default="{}", doc="options of the call")
-    resources = Column(JSONB, doc="resources by label")
-    datasets = Column(JSONB, doc="datasets by label")
-    frequencies = Column(JSONB, doc="datasets by update frequency live, never, as needed")
-    hosts = Column(
-        JSONB,
-        doc="of all hosts, under *: hosts, bytes, put_off, newly_broken, repaired",
-    )
-    checked = Column(Integer, doc="number of resources that were checked")
-    error = Column(UnicodeText, doc="why the run ended early; empty if it did not")
-    version = Column(UnicodeText, nullable=False, doc="version of ckanext-freshness")
+    id = Column(UnicodeText, primary_key=True)
+    """UUID; also in freshness_transition.run_id."""
+    kind = Column(UnicodeText, nullable=False)
+    """Check, or another part of nightly."""
+    started_at = Column(DateTime, nullable=False, index=True)
+    """When it started."""
+    ended_at = Column(DateTime)
+    """When it ended; empty while the run goes on, and if it was killed."""
+    options = Column(JSONB, nullable=False, server_default="{}")
+    """Options of the call."""
+    resources = Column(JSONB)
+    """Resources by label."""
+    datasets = Column(JSONB)
+    """Datasets by label."""
+    frequencies = Column(JSONB)
+    """Datasets by update frequency live, never, as needed."""
+    hosts = Column(JSONB)
+    """Of all hosts, under *: hosts, bytes, put_off, newly_broken, repaired."""
+    checked = Column(Integer)
+    """Number of resources that were checked."""
+    error = Column(UnicodeText)
+    """Why the run ended early; empty if it did not."""
+    version = Column(UnicodeText, nullable=False)
+    """Version of ckanext-freshness."""
 
 
 class Copy(tk.BaseModel):
@@ -210,29 +182,30 @@ class Copy(tk.BaseModel):
 
     __tablename__ = "freshness_copy"
 
-    resource_id = Column(UnicodeText, primary_key=True, doc="resource")
-    package_id = Column(UnicodeText, nullable=False, index=True, doc="dataset of the resource")
-    key = Column(
-        UnicodeText,
-        unique=True,
-        doc=(
-            "key of the copy in the store; empty if it was removed because the source failed for "
-            "too long"
-        ),
-    )
-    zip_key = Column(UnicodeText, doc="key of the copy's ZIP in the store; empty if there is none")
-    size = Column(BigInteger, nullable=False, doc="size of the copy in bytes")
-    zip_size = Column(BigInteger, doc="size of the ZIP in bytes")
-    sha256 = Column(UnicodeText, nullable=False, doc="SHA-256 of the copy, hexadecimal")
-    mimetype = Column(UnicodeText, doc="media type by the server")
-    filename = Column(UnicodeText, nullable=False, doc="file name for downloads of the copy")
-    source_url = Column(UnicodeText, nullable=False, doc="URL from which the copy was downloaded")
-    stored_at = Column(DateTime, nullable=False, doc="when the copy was stored")
-    verified_at = Column(
-        DateTime,
-        nullable=False,
-        doc="when the source last had the same content, as far as it says so",
-    )
+    resource_id = Column(UnicodeText, primary_key=True)
+    """Resource."""
+    package_id = Column(UnicodeText, nullable=False, index=True)
+    """Dataset of the resource."""
+    key = Column(UnicodeText, unique=True)
+    """Key of the copy in the store; empty if it was removed because the source failed for too long."""
+    zip_key = Column(UnicodeText)
+    """Key of the copy's ZIP in the store; empty if there is none."""
+    size = Column(BigInteger, nullable=False)
+    """Size of the copy in bytes."""
+    zip_size = Column(BigInteger)
+    """Size of the ZIP in bytes."""
+    sha256 = Column(UnicodeText, nullable=False)
+    """SHA-256 of the copy, hexadecimal."""
+    mimetype = Column(UnicodeText)
+    """Media type by the server."""
+    filename = Column(UnicodeText, nullable=False)
+    """File name for downloads of the copy."""
+    source_url = Column(UnicodeText, nullable=False)
+    """URL from which the copy was downloaded."""
+    stored_at = Column(DateTime, nullable=False)
+    """When the copy was stored."""
+    verified_at = Column(DateTime, nullable=False)
+    """When the source last had the same content, as far as it says so."""
 
 
 class HarvestDocument(tk.BaseModel):
@@ -240,16 +213,14 @@ class HarvestDocument(tk.BaseModel):
 
     __tablename__ = "freshness_harvest_document"
 
-    source_id = Column(UnicodeText, primary_key=True, doc="harvest source")
-    url = Column(UnicodeText, primary_key=True, doc="URL of the document")
-    digest = Column(
-        UnicodeText,
-        nullable=False,
-        doc="SHA-256 of the document's bytes and of everything else that its outline depends on",
-    )
-    outline = Column(
-        JSONB, nullable=False, doc="what the document lists, and what its records look like"
-    )
+    source_id = Column(UnicodeText, primary_key=True)
+    """Harvest source."""
+    url = Column(UnicodeText, primary_key=True)
+    """URL of the document."""
+    digest = Column(UnicodeText, nullable=False)
+    """SHA-256 of the document's bytes and of everything else that its outline depends on."""
+    outline = Column(JSONB, nullable=False)
+    """What the document lists, and what its records look like."""
 
 
 class HarvestHold(tk.BaseModel):
@@ -257,23 +228,24 @@ class HarvestHold(tk.BaseModel):
 
     __tablename__ = "freshness_harvest_hold"
 
-    source_id = Column(UnicodeText, primary_key=True, doc="harvest source")
-    job_id = Column(UnicodeText, nullable=False, doc="job whose deletions are held")
-    held_at = Column(DateTime, nullable=False, doc="when the brake stopped the deletions, in UTC")
-    reason = Column(
-        UnicodeText, nullable=False, doc="why the brake stopped the deletions, for people"
-    )
-    held = Column(
-        JSONB,
-        nullable=False,
-        doc="the held deletions: a list of {guid, url, package_id, reason}",
-    )
-    released_at = Column(DateTime, doc="when the deletions were released, in UTC; empty until then")
-    released_by = Column(UnicodeText, doc="name of the user who released the deletions")
-    kept_at = Column(
-        DateTime, doc="when a user decided to keep the records, in UTC; empty if nobody did"
-    )
-    kept_by = Column(UnicodeText, doc="name of the user who keeps the records")
+    source_id = Column(UnicodeText, primary_key=True)
+    """Harvest source."""
+    job_id = Column(UnicodeText, nullable=False)
+    """Job whose deletions are held."""
+    held_at = Column(DateTime, nullable=False)
+    """When the brake stopped the deletions, in UTC."""
+    reason = Column(UnicodeText, nullable=False)
+    """Why the brake stopped the deletions, for people."""
+    held = Column(JSONB, nullable=False)
+    """The held deletions: a list of {guid, url, package_id, reason}."""
+    released_at = Column(DateTime)
+    """When the deletions were released, in UTC; empty until then."""
+    released_by = Column(UnicodeText)
+    """Name of the user who released the deletions."""
+    kept_at = Column(DateTime)
+    """When a user decided to keep the records, in UTC; empty if nobody did."""
+    kept_by = Column(UnicodeText)
+    """Name of the user who keeps the records."""
 
 
 class HarvestReport(tk.BaseModel):
@@ -281,24 +253,18 @@ class HarvestReport(tk.BaseModel):
 
     __tablename__ = "freshness_harvest_report"
 
-    job_id = Column(UnicodeText, primary_key=True, doc="harvest job")
-    source_id = Column(UnicodeText, nullable=False, doc="harvest source")
-    unchanged = Column(Integer, nullable=False, doc="how many records had not changed")
-    unchanged_warnings = Column(
-        JSONB,
-        nullable=False,
-        doc="warnings about the first of these records: a list of {url, guid, messages}",
-    )
-    warnings = Column(
-        JSONB,
-        nullable=False,
-        doc="warnings about the source that belong to no record: a list of texts",
-    )
-    not_harvested = Column(
-        JSONB,
-        nullable=False,
-        doc="what the source lists and becomes no dataset: a list of {kind, count, examples}",
-    )
+    job_id = Column(UnicodeText, primary_key=True)
+    """Harvest job."""
+    source_id = Column(UnicodeText, nullable=False)
+    """Harvest source."""
+    unchanged = Column(Integer, nullable=False)
+    """How many records had not changed."""
+    unchanged_warnings = Column(JSONB, nullable=False)
+    """Warnings about the first of these records: a list of {url, guid, messages}."""
+    warnings = Column(JSONB, nullable=False)
+    """Warnings about the source that belong to no record: a list of texts."""
+    not_harvested = Column(JSONB, nullable=False)
+    """What the source lists and becomes no dataset: a list of {kind, count, examples}."""
 
 
 class Mail(tk.BaseModel):
@@ -310,25 +276,17 @@ class Mail(tk.BaseModel):
 
     __tablename__ = "freshness_mail"
 
-    kind = Column(UnicodeText, primary_key=True, doc="kind of mail: overdue, broken...")
-    about = Column(
-        UnicodeText,
-        primary_key=True,
-        doc=(
-            "id of the resource, change or source; of statuses the date that was crossed and the "
-            "transition (overdue:7); of runs the problem and the run (failed:...)"
-        ),
-    )
-    address = Column(
-        UnicodeText, primary_key=True, doc="e-mail address; empty if there is no recipient"
-    )
-    sent_at = Column(
-        DateTime, doc="when its mail was about to be sent; empty if it waits for the next mail"
-    )
-    error = Column(
-        UnicodeText,
-        doc="error of the last attempt, or that it is not confirmed; empty if it arrived",
-    )
+    kind = Column(UnicodeText, primary_key=True)
+    """Kind of mail: overdue, broken..."""
+    about = Column(UnicodeText, primary_key=True)
+    """Id of the resource, change or source; of statuses the date that was crossed and the transition
+    (overdue:7); of runs the problem and the run (failed:...)."""
+    address = Column(UnicodeText, primary_key=True)
+    """E-mail address; empty if there is no recipient."""
+    sent_at = Column(DateTime)
+    """When its mail was about to be sent; empty if it waits for the next mail."""
+    error = Column(UnicodeText)
+    """Error of the last attempt, or that it is not confirmed; empty if it arrived."""
 
 
 class MailPerson(tk.BaseModel):
@@ -336,14 +294,11 @@ class MailPerson(tk.BaseModel):
 
     __tablename__ = "freshness_mail_person"
 
-    id = Column(Integer, primary_key=True, doc="number in the links of the mails to this address")
-    address = Column(UnicodeText, nullable=False, unique=True, doc="e-mail address, in lower case")
-    choice = Column(
-        UnicodeText,
-        nullable=False,
-        server_default="all",
-        doc="mails that the owner of the address wants: all, followed or none",
-    )
-    told_at = Column(
-        JSONB, nullable=False, server_default="{}", doc="time of the last mail of each kind"
-    )
+    id = Column(Integer, primary_key=True)
+    """Number in the links of the mails to this address."""
+    address = Column(UnicodeText, nullable=False, unique=True)
+    """E-mail address, in lower case."""
+    choice = Column(UnicodeText, nullable=False, server_default="all")
+    """Mails that the owner of the address wants: all, followed or none."""
+    told_at = Column(JSONB, nullable=False, server_default="{}")
+    """Time of the last mail of each kind."""
