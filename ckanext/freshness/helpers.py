@@ -40,7 +40,6 @@ from .reporting.tables import Context, Row, TableRequest
 from .runs import requested
 from .status import frequencies
 from .status.indexing import FACETS
-from .status.our_fields import ours_among
 
 _STYLESHEET = Path(__file__).parent / "public/freshness/freshness.css"
 _ANY_DATASET = "any--dataset"
@@ -277,9 +276,8 @@ def sorted_extras(
     *args: Any,
     **kwargs: Any,
 ) -> list[tuple[str, Any]]:
-    """Leave our extras out of "Additional info", and those that say the same as :func:`freshness_facts`."""
-    hidden = {*ours_among(package_extras), *frequencies.as_judged(package_extras)}
-    shown = [extra for extra in package_extras if extra.get("key") not in hidden]
+    """Leave our extras out of "Additional info": :func:`freshness_facts` says the same."""
+    shown = [extra for extra in package_extras if extra.get("key") not in NAMES.extras]
     return next_helper(shown, *args, **kwargs)
 
 

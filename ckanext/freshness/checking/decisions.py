@@ -103,7 +103,7 @@ class OutcomeTraits(Struct, frozen=True):
     :ivar tells: whether the file is known for certain: changes can be detected, ``undetermined`` is reset, and
         a copy may be made
     :ivar undetermined: why changes cannot be detected from now on, a value of
-        :data:`..status.our_fields.UNDETERMINED`
+        :data:`..status.judgement.UNDETERMINED`
     :ivar date_is_change: whether a newer date shows a change, since the contents were not compared
     :ivar is_unchanged: whether the file is known not to have changed since the previous check
     :ivar is_new_content: whether what was known of other content is forgotten

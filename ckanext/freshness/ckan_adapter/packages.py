@@ -168,34 +168,16 @@ def package_extra(package_ids: Sequence[str], key: str) -> dict[str, str]:
     return {package_id: value for package_id, value in rows}
 
 
-def packages_with_extras(
-    keys: Sequence[str],
-    *,
-    types: Sequence[str] | None = None,
-    ids: Sequence[str] | None = None,
-    without_row: bool = False,
-) -> list[tuple[str, str, dict[str, str]]]:
+def packages_with_extras(keys: Sequence[str]) -> list[tuple[str, str, dict[str, str]]]:
     """Return the packages that have an extra under any of the keys, sorted by id.
 
-    :param types: only packages of these types that are not deleted
-    :param ids: only these packages
-    :param without_row: only packages that this extension has not judged
     :returns: of each its id, its type and these extras
     """
-    conditions = {
-        "types": "p.type = ANY(:types) AND p.state <> 'deleted'",
-        "ids": "p.id = ANY(:ids)",
-    }
-    given = {"types": types, "ids": ids}
-    values = {name: value for name, value in given.items() if value is not None}
-    where = " AND ".join(["e.key = ANY(:keys)", *(conditions[name] for name in values)])
-    if without_row:
-        where += " AND NOT EXISTS (SELECT FROM freshness_dataset d WHERE d.package_id = p.id)"
     statement = f"""
     SELECT p.id, p.type, jsonb_object_agg(e.key, coalesce(e.value, ''))
-    FROM {EXTRAS} e JOIN package p ON p.id = e.package_id WHERE {where}
+    FROM {EXTRAS} e JOIN package p ON p.id = e.package_id WHERE e.key = ANY(:keys)
     GROUP BY p.id ORDER BY p.id"""
-    rows = model.Session.execute(sa.text(statement), {"keys": list(keys), **values})
+    rows = model.Session.execute(sa.text(statement), {"keys": list(keys)})
     return [(package_id, package_type, extras) for package_id, package_type, extras in rows]
 
 

@@ -20,7 +20,6 @@ from ..mails.report import NotifyState, mail_line, report_lines
 from ..reporting.labels import counted, refresh_summary
 from ..runs import night
 from ..status.indexing import SolrAwayError, solr_away_in_words
-from ..status.our_fields import ADVICE, in_words
 from ..status.refresh import refresh as refresh_statuses
 from ..translation import NN_
 from . import ReportingGroup, progress_of
@@ -127,8 +126,6 @@ def refresh(everything: bool) -> None:
     for forms, count in ((_HEALED, done.healed), (_REAPED, done.reaped)):
         if count:
             click.echo(counted(forms, count))
-    if done.site_fields:
-        click.echo(f"{in_words(done.site_fields)}. {ADVICE}", err=True)
     for failure in done.failures:
         click.echo(failure.in_words(), err=True)
     if done.failures:

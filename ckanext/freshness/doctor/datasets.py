@@ -21,9 +21,7 @@ from .findings import SiteFinding, counted, named, note, problem, warning
 
 
 def datasets(now: datetime) -> Iterator[SiteFinding]:
-    """Report datasets without people, update frequency or resources, and fields with names of ours."""
-    if found := our_fields.find():
-        yield problem(our_fields.in_words(found), our_fields.ADVICE)
+    """Report datasets without people, update frequency or resources, and schemas with names of ours."""
     for words in our_fields.declared_in_words():
         yield problem(words, our_fields.DECLARED_ADVICE)
     yield from _addresses()

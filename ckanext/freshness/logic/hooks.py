@@ -19,11 +19,10 @@ from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 from flask import has_request_context
 
 from .. import settings
-from ..aging.status import Boundaries, Status, status_at
+from ..aging.status import Boundaries, status_at
 from ..ckan_adapter import database
 from ..ckan_adapter.core import IS_2_12, NAMES, form_mistakes, model
 from ..ckan_adapter.packages import package_extras, reindex_source
@@ -32,7 +31,6 @@ from ..harvesting import sources
 from ..harvesting.source_config import ConfigError
 from ..harvesting.source_type import saving
 from ..harvesting.sources import source_type_named, url_mistake
-from ..model import DatasetFreshness
 from ..reporting import links, worklist
 from ..runs import requested
 from ..status import assessment, frequencies, refresh
@@ -40,7 +38,6 @@ from ..status.assessment import assess_packages
 from ..status.changes import DatasetEdit, Occasion, ResourceAction, TransitionCause
 from ..status.frequencies import FrequencySource
 from ..status.indexing import judged_extras
-from ..status.our_fields import as_mapping, claimed, site_values
 from ..web.urls import display_url
 
 log = logging.getLogger(__name__)
@@ -158,8 +155,7 @@ def show_current(dataset: dict[str, Any], now: datetime) -> None:
     holder, key = places[NAMES.status]
     # Boundaries are stored to the second.
     status = status_at(Boundaries(due, overdue, delinquent), now.replace(microsecond=0)).value
-    is_ours = holder[key] in {each.value for each in Status}
-    if is_ours and holder[key] != status and NAMES.status in judged_extras(dataset.get("type")):
+    if holder[key] != status and NAMES.status in judged_extras(dataset.get("type")):
         holder[key] = status
 
 
@@ -266,9 +262,7 @@ def package_create(
             return links.write(original, context, data_dict)
     if settings.is_judged(data_dict.get("type")):
         frequencies.take_choice(data_dict, settings.frequency_keys())
-        keys = judged_extras(data_dict.get("type"))
-        if not claimed(as_mapping(data_dict.get("extras"))):
-            data_dict = protected(data_dict, keys, {})
+        data_dict = protected(data_dict, judged_extras(data_dict.get("type")), {})
     return links.write(original, context, data_dict)
 
 
@@ -290,14 +284,9 @@ def package_update(
         return links.write(original, context, data_dict)
     frequencies.take_choice(data_dict, settings.frequency_keys())
     stored = package_extras(package)
-    sent = as_mapping(data_dict.get("extras"))
-    keys = judged_extras(package.type)
-    if not keys or ((site_values(stored) or claimed(sent)) and not _is_judged(package.id)):
-        # The site's own fields stay as they are.
-        return links.write(original, context, {**data_dict, "id": package.id})
     if stored.keys().isdisjoint(NAMES.extras):
         _assess(package.id)
-    data_dict = protected(data_dict, keys, stored)
+    data_dict = protected(data_dict, judged_extras(package.type), stored)
     token = _new_links.set(set())
     try:
         result = links.write(original, context, {**data_dict, "id": package.id})
@@ -306,14 +295,6 @@ def package_update(
     finally:
         _new_links.reset(token)
     return result
-
-
-def _is_judged(package_id: str) -> bool:
-    """Decide whether this extension has written a dataset's extras."""
-    if database.missing_tables():
-        return False
-    row = sa.select(DatasetFreshness.package_id).where(DatasetFreshness.package_id == package_id)
-    return model.Session.execute(row).scalar() is not None
 
 
 @database.skip_without_tables

@@ -28,7 +28,7 @@ from ..checking.observations import Precision, period_of
 from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import NAMES
 from ..dates import aware, parse_date, utc_now
-from ..status.our_fields import as_mapping, look_ours
+from ..status.indexing import judged_extras
 from ..translation import N_, NN_
 from ..web.errors import FailureReason
 
@@ -507,12 +507,13 @@ def our_facts(package: Mapping[str, Any]) -> dict[str, str]:
 def our_values(package: Mapping[str, Any]) -> Mapping[str, str]:
     """Return our extras, with a status among them, also as fields by which a schema shows them.
 
-    Empty if the dataset has no status, or if values under our names are the site's own.
+    Empty if the dataset has no status.
     """
-    ours = [key for key in NAMES.extras if key in package]
-    shown = {key: package[key] for key in ours if isinstance(package[key], str)}
-    values = shown | as_mapping(package.get("extras"))
-    return values if look_ours(values) else {}
+    names = judged_extras(package.get("type"))
+    extras = {extra["key"]: extra["value"] for extra in package.get("extras") or ()}
+    values = {**package, **extras}
+    ours = {key: values[key] for key in names if isinstance(values.get(key), str)}
+    return ours if ours.get(NAMES.status) in STATUSES else {}
 
 
 def name_facet_values(search_facets: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence
 from ..checking import data_changes, fields
 from ..checking.data_changes import DataChange
-from ..ckan_adapter.core import NAMES, model, our_extras
+from ..ckan_adapter.core import NAMES, model
 from ..ckan_adapter.packages import lock_packages, write_extras, write_extras_in_session
 from ..dates import utc_to_second
 from . import made_anew, snapshot
@@ -33,10 +32,8 @@ from .changes import (
     transitions,
 )
 from .judgement import FreshnessRow, has_new_url, judge, observed, row_of, site_rules
-from .our_fields import site_values
+from .our_fields import judged_types
 from .snapshot import DatasetSnapshot, ResourceSnapshot
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +107,7 @@ def assess_packages(
     """Assess packages and write our tables, with a number of statements that does not grow.
 
     The packages' rows stay locked until the transaction ends; a package that is being created needs no lock.
-    Missing packages, and packages of types that are not judged, are left out. The extras are not written.
+    Missing packages, and packages of types that have no status, are left out. The extras are not written.
 
     :param found: evidence by package that the datasets themselves do not have: the results of checks
     """
@@ -122,14 +119,7 @@ def assess_packages(
     tables: Tables = defaultdict(list)
     data: list[DataChange] = []
     assessed = []
-    for dataset in _take(package_ids, rules.aging.dataset_types, are_new=occasion.is_creation):
-        if not our_extras(dataset.type) or (dataset.row is None and site_values(dataset.extras)):
-            log.warning(
-                "Dataset %s has no status: it, or its schema, has fields of its own with names of "
-                "ckanext-freshness. See ckan freshness doctor",
-                dataset.id,
-            )
-            continue
+    for dataset in _take(package_ids, judged_types(), are_new=occasion.is_creation):
         if occasion.edit is not None:
             occasion = replace(occasion, edit=completed(occasion.edit, dataset))
         found_pieces = (found or {}).get(dataset.id, ())

@@ -30,7 +30,6 @@ from ..ckan_adapter.core import NAMES, declared_fields, model, same_user
 from ..ckan_adapter.packages import lock_packages, package_extras
 from ..interfaces import IFreshnessVocabularies
 from ..model import DatasetFreshness
-from .our_fields import as_mapping, look_ours, ours_among
 
 DEFAULT_KEY = "default_frequency"
 """The key of the default in a harvest source's configuration and in an organization's extras."""
@@ -129,25 +128,6 @@ def with_rhythm(stated: StatedFrequency, days: int | None) -> StatedFrequency:
     return StatedFrequency(days, FrequencySource.RHYTHM, stated.key, stated.raw)
 
 
-def as_judged(extras: object) -> set[str]:
-    """Return the keys of a dataset's extras that state the frequency by which it is judged.
-
-    :param extras: a list of extras as actions return it
-    """
-    values = as_mapping(extras)
-    days = values.get(NAMES.frequency) if look_ours(values) else None
-    readings = {
-        key: parse(values[key], vocabularies())
-        for key in settings.frequency_keys()
-        if key in values
-    }
-    return {
-        key
-        for key, reading in readings.items()
-        if isinstance(reading, int) and str(reading) == days
-    }
-
-
 def explained(reading: UnknownFrequency) -> str:
     """Explain to the reader, in their language, why a text gives no frequency and what to do."""
     words = tk._(EXPLANATIONS[reading.reason])
@@ -204,7 +184,7 @@ def _present(data: dict[str, Any], keys: Sequence[str]) -> tuple[str, str]:
 def custom_fields(data: dict[str, Any], hidden: Collection[str]) -> list[dict[str, Any]]:
     """Return the extras that a form shows as fields to edit: without ours, and without ``hidden``."""
     extras = data.get("extras") or []
-    left_out = {*ours_among(extras), *hidden}
+    left_out = {*NAMES.extras, *hidden}
     return [extra for extra in extras if extra.get("key") not in left_out]
 
 

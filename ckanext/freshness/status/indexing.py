@@ -45,7 +45,6 @@ from ..ckan_adapter.services import in_words, solr_answers
 from ..dates import parse_date, utc_now
 from ..model import Unindexed
 from ..translation import N_
-from .our_fields import site_values
 
 _GROUP_OF = {status: group for group, statuses in GROUPS.items() for status in statuses}
 
@@ -73,8 +72,7 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
     keys = judged_extras(fields.get("type"))
     stored = {key: fields.get(f"extras_{key}", fields.get(key)) for key in keys}
     extras = {key: str(value) for key, value in stored.items() if value is not None}
-    # The site's own fields of the same names are searched as before.
-    if extras and not site_values(extras):
+    if extras:
         for key in keys:
             fields.pop(key, None)
             fields.pop(f"extras_{key}", None)
@@ -89,11 +87,12 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _our_fields(extras: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a document by our extras."""
+    # Until its first assessment a dataset may have values of the site's: Solr refuses a document for each.
     found: dict[str, Any] = {
-        NAMES.due_date: extras.get(NAMES.due),
-        NAMES.overdue_date: extras.get(NAMES.overdue),
-        NAMES.delinquent_date: extras.get(NAMES.delinquent),
-        NAMES.last_modified_date: extras.get(NAMES.last_modified),
+        NAMES.due_date: _solr_date(extras.get(NAMES.due)),
+        NAMES.overdue_date: _solr_date(extras.get(NAMES.overdue)),
+        NAMES.delinquent_date: _solr_date(extras.get(NAMES.delinquent)),
+        NAMES.last_modified_date: _solr_date(extras.get(NAMES.last_modified)),
     }
     if period := period_of(extras.get(NAMES.data_until, "")):
         found[NAMES.data_until_date] = f"{min(period[0], utc_now().date())}T00:00:00Z"

@@ -23,8 +23,11 @@ from ..dates import EARLIEST, stated_date, utc_text, utc_to_second
 from ..web.urls import host_of
 from . import frequencies
 from .frequencies import FrequencySource, StatedFrequency
-from .our_fields import UNDETERMINED
 from .snapshot import DatasetSnapshot, ResourceSnapshot
+
+UNDETERMINED = ("api", "adhoc", "blocked", "page")
+"""Why changes of a resource cannot be determined: each download differs, its host makes it on request, its host
+blocks checks, or its link leads to a page. If several apply, people see the first."""
 
 _MAX_STATED = 200
 

@@ -37,7 +37,6 @@ from .changes import Occasion, TransitionCause
 from .frequencies import DEFAULT_KEY, FrequencySource
 from .indexing import BATCH, IndexFailure
 from .judgement import OF_PEOPLE
-from .our_fields import SiteField
 
 _datasets = DatasetFreshness.__table__
 
@@ -57,8 +56,6 @@ class RefreshCounts:
     reaped: int = 0
     """Purged datasets whose rows were removed."""
     failures: list[IndexFailure] = field(default_factory=list)
-    site_fields: list[SiteField] = field(default_factory=list)
-    """Fields of the site's own with names of ours. These datasets have no status."""
 
 
 Progress = Callable[[int, int], None]
@@ -99,9 +96,6 @@ def refresh(
             model.Session.execute(sa.text(statement))
             model.Session.commit()
     ids = _all_ids() if everything else _due_ids(now)
-    result.site_fields = our_fields.find(ids)
-    without = {field.package_id for field in result.site_fields}
-    ids = [package_id for package_id in ids if package_id not in without]
     model.Session.commit()
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]

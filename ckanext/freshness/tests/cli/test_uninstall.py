@@ -18,7 +18,6 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.ckan_adapter.tables import existing_tables
 from ckanext.freshness.model import ResourceCheck
-from ckanext.freshness.status import our_fields
 from ckanext.freshness.tests.ckan_adapter.test_own_tables import with_other_tables, without_tables
 from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
 from ckanext.freshness.tests.status.measuring import activities
@@ -75,7 +74,6 @@ def fields(resource_id: str) -> dict[str, Any]:
     return {**row._mapping, "last_modified": when and when.isoformat()}
 
 
-# Without the other tests' datasets with fields of their own, because of which nothing would be written.
 @pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 def test_extras_go(act: Act, cli: Any) -> None:
     made = new(act, **one_extra("frequency", "weekly"))
@@ -192,24 +190,6 @@ LEFT_BEHIND = {
     "freshness_due": "2026-01-09T03:04:05Z",
     "freshness_frequency": "7",
 }
-
-
-@pytest.mark.parametrize(
-    ("extras", "is_ours"),
-    [
-        (LEFT_BEHIND, True),
-        ({"freshness": "unavailable"}, True),
-        ({"freshness": "fresh", "freshness_frequency": "-2"}, True),
-        ({"freshness": "fresh"}, False),
-        ({"freshness": "ripe"}, False),
-        ({**LEFT_BEHIND, "freshness": "ripe"}, False),
-        ({"freshness_due": "soon"}, False),
-        ({}, False),
-    ],
-    ids=str,
-)
-def test_values_that_look_like_ours(extras: dict[str, str], is_ours: bool) -> None:
-    assert our_fields.look_ours({"frequency": "weekly", **extras}) is is_ours
 
 
 @pytest.mark.parametrize("extras", [LEFT_BEHIND, {"freshness": "ripe"}], ids=str)

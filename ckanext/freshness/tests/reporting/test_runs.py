@@ -5,7 +5,7 @@ from __future__ import annotations
 from ckanext.freshness.checking.decisions import OUTCOMES, Outcome
 from ckanext.freshness.reporting.labels import FOUND, LABELS
 from ckanext.freshness.reporting.runs import changed_datasets, outcomes
-from ckanext.freshness.status.our_fields import UNDETERMINED
+from ckanext.freshness.status.judgement import UNDETERMINED
 from ckanext.freshness.tests.reporting.test_hdx_layout import FIRST
 
 
