@@ -29,7 +29,6 @@ from ..aging.vocabularies import AS_NEEDED, MAX_DAYS, HdxDays, Reason, Vocabular
 from ..ckan_adapter.core import NAMES, declared_fields, model, same_user
 from ..ckan_adapter.packages import lock_packages, package_extras
 from ..interfaces import IFreshnessVocabularies
-from ..model import DatasetFreshness
 
 DEFAULT_KEY = "default_frequency"
 """The key of the default in a harvest source's configuration and in an organization's extras."""
@@ -229,14 +228,11 @@ def write_field(context: Mapping[str, Any], package_id: str, key: str, value: st
     tk.get_action("package_patch")(same_user(context), {"id": shown["id"], **patch})
 
 
-def change_frequency(
-    context: dict[str, Any], package: Any, wanted: str, *, expected: str | None = None
-) -> None:
+def change_frequency(context: dict[str, Any], package: Any, wanted: str) -> None:
     """Change the update frequency of a dataset as a user, unless the dataset states it already.
 
-    :param wanted: a text that the dataset then states; empty to state none
-    :param expected: the present number of days as text, if another one must stay as it is
-    :raises tk.ValidationError: CKAN refuses the dataset with this frequency, or another one was expected
+    :param wanted: a text that the dataset then states
+    :raises tk.ValidationError: CKAN refuses the dataset with this frequency
     """
     lock_packages([package.id])
     model.Session.refresh(package)
@@ -245,18 +241,7 @@ def change_frequency(
         # Release the lock.
         model.Session.commit()
         return
-    if expected is not None and expected != _days(package.id):
-        # Release the lock.
-        model.Session.commit()
-        words = tk._("Somebody has changed the update frequency since then. It stays as it is.")
-        raise tk.ValidationError({"frequency": [words]})
     write_field(context, package.id, key, wanted)
-
-
-def _days(package_id: str) -> str:
-    """Return the number of days of a dataset's present frequency as text; empty if it has none."""
-    row = model.Session.get(DatasetFreshness, package_id, populate_existing=True)
-    return "" if row is None or row.frequency_days is None else str(row.frequency_days)
 
 
 def _frequency_key(package: Any) -> str:

@@ -93,16 +93,10 @@ def _undo(subject: Subject, given: Mapping[str, str]) -> None:
     _action("freshness_confirm", id=subject.package.id, withdraw=True, date=given["date"])
 
 
-ANY = "*"
-"""In place of the declared frequency: whatever it is now, it is changed."""
-
-
 def _set_frequency(subject: Subject, given: Mapping[str, str]) -> None:
-    wanted, declared = given["wanted"], given["declared"]
-    if isinstance(parse(wanted, frequencies.vocabularies()), UnknownFrequency):
+    if isinstance(parse(given["wanted"], frequencies.vocabularies()), UnknownFrequency):
         raise tk.ValidationError({"frequency": [tk._("Choose an update frequency from the list.")]})
-    expected = None if declared == ANY else declared
-    frequencies.change_frequency(dict(user_context()), subject.package, wanted, expected=expected)
+    frequencies.change_frequency(dict(user_context()), subject.package, given["wanted"])
 
 
 def _check(subject: Subject, given: Mapping[str, str]) -> None:

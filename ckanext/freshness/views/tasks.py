@@ -135,9 +135,9 @@ def count_again(response: Response) -> Response:
 def act() -> ResponseReturnValue:
     """Do with one row or with all ticked ones what the pressed button says."""
     form, place = tk.request.form, _place()
-    name, wanted, declared, id = (*form.get("do", "").split(":", 3), "", "", "")[:4]
+    name, wanted, id = (*form.get("do", "").split(":", 2), "", "")[:3]
     given = {key: form.get(key, "") for key in ("wanted", "reason", "until")}
-    given |= {"wanted": wanted or given["wanted"], "declared": declared}
+    given["wanted"] = wanted or given["wanted"]
     every = form.get("rows", "").split()
     ids = [id] if id else form.getlist("id") or every * ("all" in form)
     action = ROW_ACTIONS.get(name)

@@ -92,7 +92,7 @@ def test_a_row_that_is_unticked_is_left_out(hand: Hand) -> None:
     for box in tab.locator("[name=id]").all():
         box.uncheck()
     tab.locator("[name=all]:not(:checked)").wait_for()
-    tab.locator("button[value='confirm:::']").wait_for(state="hidden")
+    tab.locator("button[value='confirm::']").wait_for(state="hidden")
 
 
 FOCUSED = """() => {

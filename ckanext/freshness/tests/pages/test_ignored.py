@@ -63,10 +63,10 @@ def test_ignore_until_a_day(post: Post, read: Read, what: str, group: str) -> No
     until = (now + 30 * DAY).date().isoformat()
     title = "The ignored-dataset" if what == "dataset" else "Table (The ignored-link)"
     form = {"id": ids[what], "reason": "The <server> moves", "list": f"mine.{group}"}
-    page = post("ignore:::", "editor", until="2020-01-01", **form)
+    page = post("ignore::", "editor", until="2020-01-01", **form)
     refused = f"Nothing was changed in 1 ({title}): Choose a day that is not past."
     assert refused in words(page) and "0 rows" not in words(page)
-    page = post("ignore:::", "editor", until=until, **form)
+    page = post("ignore::", "editor", until=until, **form)
     assert f"{title} is ignored." in words(page)
     assert open_tasks(read, name) == {"update", "broken"} - {group}
     assert told(ids, now) == {"dataset", "link"} - {what}
@@ -88,7 +88,7 @@ def test_ignore_until_a_day(post: Post, read: Read, what: str, group: str) -> No
             assert told(ids, now + days * DAY) == (
                 {"dataset", "link"} - ({what} if days == 30 else set())
             )
-    page = post(f"stop:::{ids[what]}", "editor", list="mine.ignored", back="group=ignored")
+    page = post(f"stop::{ids[what]}", "editor", list="mine.ignored", back="group=ignored")
     # Nothing else is ignored: all tasks are shown.
     assert {"update", "broken"} <= tasks(page).keys()
     assert words(read("/freshness/mine", "editor").select_one("#freshness-counts")) == everything
@@ -98,15 +98,15 @@ def test_ignore_until_a_day(post: Post, read: Read, what: str, group: str) -> No
 def test_stop_ignoring(post: Post, read: Read) -> None:
     ids = make_tasks("stopped")
     reason = {"id": ids["dataset"], "reason": "No data this year"}
-    post("ignore:::", "editor", list="mine.update", **reason)
-    page = post(f"stop:::{ids['dataset']}", "editor", list="mine.ignored", htmx=True)
+    post("ignore::", "editor", list="mine.update", **reason)
+    page = post(f"stop::{ids['dataset']}", "editor", list="mine.ignored", htmx=True)
     assert "The stopped is no longer ignored." in words(page)
     assert open_tasks(read, "stopped") == {"update", "broken"}
 
 
 def test_another_url_is_no_longer_ignored(post: Post, read: Read) -> None:
     ids = make_tasks("moved")
-    post("ignore:::", "editor", id=ids["link"], reason="It moves", list="mine.broken")
+    post("ignore::", "editor", id=ids["link"], reason="It moves", list="mine.broken")
     call_action(
         "resource_patch", dict(ROOT), id=ids["link"], url="https://new.example.org/table.csv"
     )
@@ -119,7 +119,7 @@ def test_another_url_is_no_longer_ignored(post: Post, read: Read) -> None:
 def test_others_cannot_ignore_it(post: Post) -> None:
     ids = make_tasks("kept-by-others")
     for who in ("member", "stranger"):
-        post("ignore:::", who, id=[*ids.values()], reason="Because", list="mine.update")
+        post("ignore::", who, id=[*ids.values()], reason="Because", list="mine.update")
         with pytest.raises(tk.NotAuthorized):
             context = {"user": who, "ignore_auth": False}
             call_action("freshness_ignore", context, id=ids["dataset"], reason="Because")

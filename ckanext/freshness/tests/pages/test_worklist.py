@@ -161,7 +161,7 @@ def facts(name: str) -> dict[str, Any]:
 def test_confirm_and_undo(post: Post, read: Read, *, htmx: bool) -> None:
     name = f"confirmed-{htmx}".lower()
     made = make_dataset(Status.OVERDUE, name, title=name, owner_org="relief")
-    confirm, here = f"confirm:::{made['id']}", {"htmx": htmx, "list": "mine.update"}
+    confirm, here = f"confirm::{made['id']}", {"htmx": htmx, "list": "mine.update"}
     before = facts(name)
     page = post(confirm, "editor", **here)
     assert f"You confirmed that {name} is still accurate." in words(page)
@@ -183,7 +183,7 @@ def test_confirm_and_undo(post: Post, read: Read, *, htmx: bool) -> None:
 def test_two_editors_confirm(post: Post, world: dict[str, dict[str, Any]]) -> None:
     """Whoever undoes their own confirmation does not take back a colleague's."""
     made = make_dataset(Status.OVERDUE, "shared", title="Shared", owner_org="relief")
-    confirm = f"confirm:::{made['id']}"
+    confirm = f"confirm::{made['id']}"
     mine = undo(post(confirm, "editor"))
     # Dates of confirmations have no fractions: two of the same second would be one.
     with time_machine.travel(datetime.now(timezone.utc) + timedelta(seconds=10)):
@@ -205,7 +205,7 @@ def test_the_same_form_sent_twice_acts_once(post: Post, *, is_bulk: bool) -> Non
     name = f"twice-{is_bulk}".lower()
     made = make_dataset(Status.FRESH, name, title=name, owner_org="relief")
     ids = {"id": made["id"]} if is_bulk else {}
-    do = f"frequency:30:*:{'' if is_bulk else made['id']}"
+    do = f"frequency:30:{'' if is_bulk else made['id']}"
     first, second = (post(do, "editor", _csrf_token="of the page", **ids) for _ in range(2))
     said = f"frequency of {name} is now: Every month."
     assert said in words(first) and said in words(second)
@@ -227,8 +227,8 @@ def test_work_on_all_ticked_rows_and_undo(post: Post) -> None:
     call_action("package_delete", dict(ROOT), id="removed")
     before = {name: facts(name) for name in ids if name != "removed"}
     for do, said in (
-        ("confirm:::", "3 datasets were confirmed."),
-        ("frequency:30:*:", "3 update frequencies were set."),
+        ("confirm::", "3 datasets were confirmed."),
+        ("frequency:30:", "3 update frequencies were set."),
     ):
         page = post(do, "editor", id=[*ids.values()], list="datasets", back="q=The")
         reason = "This dataset was deleted, or you may not change it."
@@ -239,7 +239,7 @@ def test_work_on_all_ticked_rows_and_undo(post: Post) -> None:
             "lakes",
             "woods",
         }
-        if do == "confirm:::":
+        if do == "confirm::":
             assert "Undone: 3 rows are as before." in words(post(who="editor", **undo(page)))
             assert {name: facts(name) for name in before} == before
     assert model.Package.get("removed").state == "deleted"
@@ -251,8 +251,8 @@ def test_all_rows_of_the_page_are_ticked_without_scripts(post: Post, read: Read)
     page = read(f"/freshness/datasets?{where}", "editor")
     (rows,) = (one["value"] for one in page.select("[name=rows]"))
     assert len(rows.split()) == len(page.select("[name=id]")) > 1
-    assert "Tick the rows first." in words(post("confirm:::", "editor", rows=rows))
-    page = post("confirm:::", "editor", rows=rows, all="on", list="datasets", back=where)
+    assert "Tick the rows first." in words(post("confirm::", "editor", rows=rows))
+    page = post("confirm::", "editor", rows=rows, all="on", list="datasets", back=where)
     assert f"{len(rows.split())} datasets were confirmed." in words(page)
     assert not page.select("[name=id]") and "Nothing matches your search." in words(page)
 
@@ -262,7 +262,7 @@ def test_ticked_rows_get_no_frequency_that_nobody_chose(post: Post, read: Read) 
     first = page.select_one("select[name=wanted] option")
     assert first["value"] == "" and words(first) == "Choose a frequency"
     id = call_action("package_show", id="shelters")["id"]
-    answer = post("frequency::*:", "editor", list="mine.frequency", id=id, wanted=first["value"])
+    answer = post("frequency::", "editor", list="mine.frequency", id=id, wanted=first["value"])
     assert "Choose an update frequency from the list." in words(answer)
     assert facts("shelters")["frequency"]["days"] is None
 
@@ -271,7 +271,7 @@ def test_refused(post: Post) -> None:
     made = make_dataset(Status.OVERDUE, "refused", title="Refused", owner_org="relief")
     before = facts("refused")
     id = made["id"]
-    acts = (f"confirm:::{id}", f"frequency:30:*:{id}", f"check:::{id}")
+    acts = (f"confirm::{id}", f"frequency:30:{id}", f"check::{id}")
     text = "This dataset was deleted, or you may not change it."
     for do in acts:
         assert "you are not logged in any more" in words(post(do, "nobody", htmx=True)), do
@@ -351,9 +351,9 @@ def test_editors_hear_whether_a_worker_takes_the_check(
                 "resource": words(
                     read(f"/dataset/asked/resource/{resource}", "editor").select_one(".fr")
                 ),
-                "one": words(post(f"check:::{resource}", "editor")),
+                "one": words(post(f"check::{resource}", "editor")),
                 "ticked": words(post("check", "editor", id=[resource])),
-                "row": words(post(f"check:::{resource}", "editor", htmx=True, list="mine.broken")),
+                "row": words(post(f"check::{resource}", "editor", htmx=True, list="mine.broken")),
             }
         finally:
             end_check(made)
@@ -375,7 +375,7 @@ def test_check_again(post: Post, read: Read, worker: Worker) -> None:
     made = make_dataset(Status.FRESH, "checked", title="Checked", owner_org="relief")
     resource = break_link(made)
     for where in ("mine.broken", "broken"):
-        page = post(f"check:::{resource}", "editor", htmx=True, list=where)
+        page = post(f"check::{resource}", "editor", htmx=True, list=where)
         assert "Checking the link Table (Checked)" in words(page)
         again = str(page.select_one("[hx-get]")["hx-get"])
         waits = read(again, "editor").select_one("[hx-get]")
@@ -386,7 +386,7 @@ def test_check_again(post: Post, read: Read, worker: Worker) -> None:
         end_check(made)
         ended = read(again, "editor")
         assert "Checked just now: Broken link" in words(ended)
-        assert ended.select_one(f"button[value='check:::{resource}']")
+        assert ended.select_one(f"button[value='check::{resource}']")
     row = model.Session.get(ResourceCheck, resource)
     row.failures, row.failing_since, row.attempts = 0, None, [{"outcome": "downloaded"}]
     model.Session.commit()
@@ -396,7 +396,7 @@ def test_check_again(post: Post, read: Read, worker: Worker) -> None:
 
 def test_a_new_login_leads_back_to_the_list(app: Any, world: People) -> None:
     headers = {"Referer": "http://test.ckan.net/freshness/datasets?q=a"}
-    data = {"do": "confirm:::x", "list": "mine"}
+    data = {"do": "confirm::x", "list": "mine"}
     answer = app.post("/freshness/tasks", data=data, headers=headers)
     said = "Nothing was changed: you are not logged in any more. Log in, then repeat it."
     assert said in words(BeautifulSoup(answer.body, "html.parser"))
