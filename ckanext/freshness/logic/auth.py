@@ -77,16 +77,3 @@ def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> di
 
 
 freshness_run_show = freshness_run_list
-
-
-def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Each user for their own address; sysadmins for all addresses."""
-    if not context.get("user"):
-        # CKAN's anonymous user is an object, too, which passes the decorator's test.
-        return {"success": False, "msg": tk._("Log in to say whether you want mails")}
-    if data_dict.get("address"):
-        return {"success": False, "msg": tk._("Only sysadmins may do so for others")}
-    return {"success": True}
-
-
-freshness_opt_out_show = freshness_opt_out

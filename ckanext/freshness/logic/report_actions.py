@@ -1,4 +1,4 @@
-"""Actions that return the report's tables, changes of data and runs, and choose the mails of a person."""
+"""Actions that return the report's tables, changes of data and runs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter.core import may, model, same_user
 from ..dates import utc_now, utc_text
-from ..mails import recipients
-from ..mails.recipients import Choice
 from ..model import CheckRun
 from ..reporting import changes, counts, report_tables, runs, visibility
 from ..reporting.tables import TableRequest
@@ -145,60 +143,6 @@ def _dataset(context: dict[str, Any], given: str | None) -> str | None:
     if package is None or not may("package_show", context, id=package.id):
         raise tk.ObjectNotFound(tk._("Dataset not found"))
     return str(package.id)
-
-
-def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Switch mails about freshness off, or on again.
-
-    :param choice: the mails to receive: ``none``, ``followed`` (only about datasets that the user follows) or
-        ``all`` (optional, default: ``none``)
-    :type choice: string
-    :param address: an e-mail address, only for sysadmins (optional, default: the user's own)
-    :type address: string
-    :returns: the same as ``freshness_opt_out_show``
-    :rtype: dictionary
-    :raises ValidationError: there is no address or no such choice
-    """
-    address = _address(context, data_dict)
-    try:
-        choice = Choice(data_dict.get("choice", Choice.NONE))
-    except ValueError as error:
-        words = tk._("must be one of these: {allowed}")
-        allowed = ", ".join(one.value for one in Choice)
-        raise tk.ValidationError({"choice": [words.format(allowed=allowed)]}) from error
-    recipients.write(address, choice)
-    return {"address": address, "choice": choice.value}
-
-
-@tk.side_effect_free
-def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Return the mails about freshness that an address receives.
-
-    :param address: an e-mail address, only for sysadmins (optional, default: the user's own)
-    :type address: string
-    :returns: a dictionary with
-
-        * ``address`` (string)
-        * ``choice`` (string): ``all``, ``followed`` or ``none``
-    :rtype: dictionary
-    :raises ValidationError: there is no address
-    """
-    address = _address(context, data_dict)
-    return {"address": address, "choice": recipients.people([address])[address].choice.value}
-
-
-def _address(context: dict[str, Any], data_dict: dict[str, Any]) -> str:
-    given = data_dict.get("address")
-    if given in (None, ""):
-        user = model.User.get(context["user"])
-        given = None if user is None else user.email
-        words = tk._("You have no e-mail address here: there is nothing to opt out of")
-    else:
-        words = tk._("This is no e-mail address")
-    found = recipients.addresses(given if isinstance(given, str) else None)
-    if len(found) != 1:
-        raise tk.ValidationError({"address": [words]})
-    return found[0]
 
 
 @tk.side_effect_free

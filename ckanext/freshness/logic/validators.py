@@ -143,7 +143,7 @@ def _column(value: Any) -> list[str | None]:
 
 
 TEXTS = (
-    *("address", "choice", "cursor", "date", "id", "list_id", "organization", "q", "since"),
+    *("cursor", "date", "id", "list_id", "organization", "q", "since"),
     *("sort", "state", "status", "table"),
 )
 _ARGUMENTS: Mapping[str, Callable[[Any], Any]] = {

@@ -124,13 +124,12 @@ def _choice() -> Choice:
 
 
 def _user() -> Person:
-    try:
-        address = tk.get_action("freshness_opt_out_show")({}, {})["address"]
-    except tk.NotAuthorized:
+    if tk.current_user.is_anonymous:
         abort(403, tk._("Log in to say whether you want mails"))
-    except tk.ValidationError as error:
-        abort(400, error_text(error))
-    return recipients.people([address])[address]
+    found = recipients.addresses(tk.current_user.email)
+    if len(found) != 1:
+        abort(400, tk._("You have no e-mail address here: there is nothing to opt out of"))
+    return recipients.people(found)[found[0]]
 
 
 def _holder(token: str) -> Person:

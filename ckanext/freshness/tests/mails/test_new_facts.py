@@ -367,8 +367,8 @@ def test_what_is_done_and_undone_between_two_nights_is_no_news(
             lambda: act("follow_dataset", reader, id=package_id),
         ],
         "no mails": [
-            lambda: act("freshness_opt_out", reader, choice="none"),
-            lambda: act("freshness_opt_out", reader, choice="all"),
+            lambda: recipients.write(READER, recipients.Choice.NONE),
+            lambda: recipients.write(READER, recipients.Choice.ALL),
         ],
         "delete": [
             lambda: act("package_delete", id=package_id),
