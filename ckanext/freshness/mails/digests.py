@@ -59,7 +59,6 @@ class _Plan:
     facts: MailFacts
     news: dict[Key, News]
     digests: dict[str, list[Key]] = field(default_factory=dict)
-    waiting: int = 0
     entries: dict[Key, tuple[str, ...]] = field(default_factory=dict)
     gone: set[Key] = field(default_factory=set)
 
@@ -120,7 +119,7 @@ def _planned(now: datetime, *, is_begun: bool) -> MailReport:
         for address, keys in sorted(plan.digests.items())
     ]
     model.Session.rollback()
-    return MailReport(NotifyState.PLANNED, mails, plan.waiting, is_begun=is_begun)
+    return MailReport(NotifyState.PLANNED, mails, is_begun=is_begun)
 
 
 def _sent(clock: Callable[[], datetime], kinds: Collection[str] = KINDS) -> MailReport:
@@ -130,7 +129,7 @@ def _sent(clock: Callable[[], datetime], kinds: Collection[str] = KINDS) -> Mail
     # News that does not last any more is news again if it returns.
     model.Session.execute(sa.delete(_MAILS).where(_of(plan.gone)))
     model.Session.commit()
-    report = MailReport(NotifyState.DONE, waiting=plan.waiting)
+    report = MailReport(NotifyState.DONE)
     editors = recipients.editors(plan.digests)
     digests = sorted(plan.digests.items())
     for number, (address, keys) in enumerate(digests):
@@ -210,11 +209,12 @@ def _plan(now: datetime, kinds: Collection[str] = KINDS, *, is_begun: bool = Tru
     for key, address in waiting:
         # Who looks after a dataset, who may see it and who wants mails may have changed since it was news.
         is_concerned = address in concerned.get(key, ())
-        if is_concerned and people[address].wants(current[key].receivers):
-            if waits(key[0], people[address], now):
-                plan.waiting += 1
-            else:
-                plan.digests.setdefault(address, []).append(key)
+        if (
+            is_concerned
+            and people[address].wants(current[key].receivers)
+            and not waits(key[0], people[address], now)
+        ):
+            plan.digests.setdefault(address, []).append(key)
     return plan
 
 

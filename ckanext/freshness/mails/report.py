@@ -30,7 +30,6 @@ class NotifyState(str, Enum):
 class MailReport:
     """The results of a notify, or of a dry run.
 
-    :ivar waiting: number of pieces of news, times recipients, that wait for the recipient's next mail
     :ivar left: number of mails left to the next notify because the mail server does not answer
     :ivar problem: the reason why CKAN cannot send mails, in a dry run
     :ivar is_begun: false in a dry run before mails begin, which tells all that is so already
@@ -38,7 +37,6 @@ class MailReport:
 
     state: NotifyState
     mails: list[SentMail] = field(default_factory=list)
-    waiting: int = 0
     left: int = 0
     problem: str | None = None
     is_begun: bool = True
@@ -83,12 +81,6 @@ def report_lines(report: MailReport) -> Iterator[str]:
     else:
         sent = sum(mail.failure is None for mail in report.mails)
         text = counted(NN_("{count} mail sent", "{count} mails sent"), sent)
-    if report.waiting:
-        forms = NN_(
-            "{count} message waits for its recipient's next mail",
-            "{count} messages wait for their recipients' next mails",
-        )
-        text = f"{text}; {counted(forms, report.waiting)}"
     yield text
     if not report.is_begun:
         yield tk._(
