@@ -37,9 +37,7 @@ class FileKind(Enum):
     """The kind of file that the first bytes show; the value says it in a sentence."""
 
     HTML = N_("an HTML page")
-    XHTML = N_("an XHTML page")
     GZIPPED_HTML = N_("a compressed HTML page")
-    SCRIPT = N_("the source text of a PHP script")
     SHEET = N_("a workbook saved as HTML or XML")
     JSON = N_("JSON")
     JSON_LIKE = N_("text that begins like JSON")
@@ -81,15 +79,13 @@ class FormatMismatch:
     @property
     def is_page(self) -> bool:
         """Whether a page came that browsers show."""
-        return self.found in _SHOWN
+        return self.found is FileKind.HTML
 
     def __str__(self) -> str:
         return f"{self.found.value} came where {self.promised} was promised"
 
 
-_SHOWN = frozenset({FileKind.HTML, FileKind.XHTML})
-_WEB_PAGES = _SHOWN | {FileKind.SCRIPT}
-_PAGES = _WEB_PAGES | {FileKind.GZIPPED_HTML, FileKind.SHEET}
+_PAGES = frozenset({FileKind.HTML, FileKind.GZIPPED_HTML, FileKind.SHEET})
 _PROSE = frozenset(
     {FileKind.TEXT, FileKind.JSON, FileKind.JSON_LIKE, FileKind.XML, FileKind.MARKUP}
 )
@@ -409,8 +405,8 @@ def _by_format(
     """Return how the kind of a file differs from the promised format; None if it may fit."""
     formats = promised.formats
     if not formats:
-        is_page = not promised.takes_pages and _may_be_page(first) and kind(first) in _WEB_PAGES
-        return FormatMismatch(promised.name, kind(first), Meaning.FAILED) if is_page else None
+        is_wrong = not promised.takes_pages and is_page(first)
+        return FormatMismatch(promised.name, FileKind.HTML, Meaning.FAILED) if is_wrong else None
     if _is_plain(first) and all(FITS[name] >= _PLAIN for name in formats):
         return None
     found = kind(first)
@@ -418,7 +414,7 @@ def _by_format(
         return None
     if sent_as.was_coded and found in _INSIDE_GZIP and any(name in _GZIPS for name in formats):
         return None
-    if found in _WEB_PAGES and _is_sheet(first.lower(), sent_as):
+    if found is FileKind.HTML and _is_sheet(first.lower(), sent_as):
         found = FileKind.SHEET
     is_short = size < SHORT and not (found is FileKind.JSON and _FEATURES.search(_text(first)))
     judged = [_judge(name, found, is_short) for name in formats]
@@ -429,7 +425,7 @@ def _by_format(
 
 def is_page(first: bytes) -> bool:
     """Return whether a file is a page that browsers show."""
-    return _may_be_page(first) and kind(first) in _SHOWN
+    return _may_be_page(first) and kind(first) is FileKind.HTML
 
 
 def is_no_evidence(promised: PromisedFormat, first: bytes, sent_as: SentAs) -> bool:
@@ -440,7 +436,7 @@ def is_no_evidence(promised: PromisedFormat, first: bytes, sent_as: SentAs) -> b
     if not promised.takes_pages:
         return False
     found = kind(first)
-    if found in _WEB_PAGES:
+    if found is FileKind.HTML:
         is_text = not _MARKDOWN.isdisjoint(promised.words)
         return not (is_text or _is_sheet(first.lower(), sent_as))
     is_description = found in _DESCRIBING and _DESCRIPTION.search(first[:_DESCRIBED]) is not None
@@ -533,7 +529,8 @@ def _kind_of_text(text: str) -> FileKind:
 
 def _kind_of_markup(text: str) -> FileKind:
     if text.startswith("<?php"):
-        return FileKind.SCRIPT
+        # The source text of a page, from a server that does not run it.
+        return FileKind.HTML
     declared = False
     while text.startswith(("<?", "<!--")):
         declared = declared or text.startswith("<?xml")
@@ -542,7 +539,7 @@ def _kind_of_markup(text: str) -> FileKind:
     if _TABLE.match(text) or any(sign in text for sign in _SHEET_SIGNS):
         return FileKind.SHEET
     if _PAGE.match(text):
-        return FileKind.XHTML if declared else FileKind.HTML
+        return FileKind.HTML
     if declared or _ROOT_WITH_NAMESPACE.match(text):
         return FileKind.XML
     if _FRAGMENT.match(text):
