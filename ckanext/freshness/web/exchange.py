@@ -41,7 +41,6 @@ class Limits:
     :ivar backoff: seconds between attempts; the last value is repeated
     :ivar jitter: the fraction by which a wait is made longer or shorter at random
     :ivar retry_after_max: seconds. If a host asks for a longer pause, the request fails.
-    :raises ValueError: a limit would let no request succeed
     """
 
     connect: float = 10.0
@@ -55,14 +54,6 @@ class Limits:
     backoff: tuple[float, ...] = (5.0, 20.0)
     jitter: float = 0.25
     retry_after_max: float = 600.0
-
-    def __post_init__(self) -> None:
-        of_time = ("connect", "read", "head", "total", "all_attempts")
-        for name in (*of_time, "max_bytes", "attempts", "redirects"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}")
-        if min((self.jitter, self.retry_after_max, *self.backoff)) < 0:
-            raise ValueError("jitter, backoff and retry_after_max cannot be negative")
 
 
 @dataclass(frozen=True, slots=True)

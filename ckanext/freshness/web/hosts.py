@@ -25,19 +25,12 @@ class HostPolicy:
     :ivar per_second: requests per second, evenly spaced; ``math.inf`` for no limit
     :ivar failures: URLs in a row without an answer after which requests stop; 0 for no limit
     :ivar last_round: seconds without an answer after which the last round of a run skips the rest
-    :raises ValueError: a limit would let no request be sent
     """
 
     connections: int = 2
     per_second: float = 4.0
     failures: int = 0
     last_round: float = 600.0
-
-    def __post_init__(self) -> None:
-        if self.connections < 1:
-            raise ValueError(f"connections must be at least 1, not {self.connections}")
-        if not self.per_second > 0:
-            raise ValueError(f"per_second must be above 0, not {self.per_second}")
 
 
 CHECK = HostPolicy()

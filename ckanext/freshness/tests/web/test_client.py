@@ -177,12 +177,6 @@ def test_unusable_settings(setting: dict[str, object], words: str) -> None:
     assert "geheim" not in str(caught.value)
 
 
-def test_a_first_redirect_is_followed() -> None:
-    """An error would say "redirects more than 0 times"."""
-    with pytest.raises(ValueError, match="redirects must be above 0"):
-        replace(SETTINGS.limits, redirects=0)
-
-
 @pytest.mark.parametrize("content", [None, b"no certificate"])
 def test_an_unusable_ca_bundle(tmp_path: Path, content: bytes | None) -> None:
     bundle = tmp_path / "ca.pem"
