@@ -439,7 +439,7 @@ def after_headers(
         return Decision(known, Outcome.CANNOT_TELL)
     if headers.status == 304:
         return Decision(replace(known, unconfirmed=None), Outcome.NOT_MODIFIED)
-    if status_means(headers.status) is Meaning.FAILED or headers.partial:
+    if status_means(headers.status) is Meaning.FAILED:
         return failed(known)
     modified = None if known.dates_lie else believed(headers, now)
     last_change, fresh_after = resource.last_change, resource.fresh_after
@@ -478,9 +478,8 @@ def cannot_tell(headers: AnswerHeaders) -> bool:
 
 def has_file(headers: AnswerHeaders) -> bool:
     """Return whether the body of an answer is the file."""
-    return status_means(headers.status) is Meaning.WORKS and not (
-        headers.status == HTTPStatus.NOT_MODIFIED or headers.partial
-    )
+    is_known = headers.status == HTTPStatus.NOT_MODIFIED
+    return status_means(headers.status) is Meaning.WORKS and not is_known
 
 
 def after_hash(
