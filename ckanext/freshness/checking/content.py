@@ -33,9 +33,6 @@ from .undated import is_dated, undated_hash
 MIB = 1024 * 1024
 _CHUNK = 64 * 1024
 
-RAW = "sha256"
-"""The detector's name of files that are hashed by their bytes."""
-
 
 @dataclass(frozen=True, slots=True)
 class ContentLimits:

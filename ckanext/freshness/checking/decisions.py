@@ -40,6 +40,8 @@ from .selection import SLACK
 if TYPE_CHECKING:
     from ..copies.store import StagedBody
 
+RAW = "sha256"
+"""The detector's name of files that are hashed by their bytes."""
 UNOPENED = "unopened"
 """Instead of the detector's name: the hash of the bytes of a file that its detector could not open."""
 
@@ -157,12 +159,10 @@ class Digest(NamedTuple):
 
     :ivar content: hash of the content. It begins with the detector's name: ``members:<hex>``
     :ivar raw: SHA-256 of the bytes, in hexadecimal
-    :ivar not_by: the names before hashes of contents that a file like this one cannot have now
     """
 
     content: str
     raw: str
-    not_by: frozenset[str] = frozenset()
 
     @property
     def is_unopened(self) -> bool:
@@ -564,9 +564,7 @@ def hides_changes(known: KnownContent, headers: AnswerHeaders, digest: Digest) -
 def _is_same(known: KnownContent, digest: Digest) -> bool | None:
     """Return whether a file has the content that we know; None if they cannot be compared.
 
-    If two detectors have read the files, only equal contents and equal bytes show the same. Otherwise, if the
-    earlier detector does not read such a file now, its kind has changed. If it does, or is gone, our own rules
-    have changed; what that detector would have found is not known.
+    If two detectors have read the files, only equal contents and equal bytes show the same.
     """
     if known.hash is None:
         return None
@@ -580,7 +578,9 @@ def _is_same(known: KnownContent, digest: Digest) -> bool | None:
         return hash_ == digest.content
     if digest.equals(_value(hash_), known.raw):
         return True
-    return False if _detector(hash_) in digest.not_by else None
+    detectors = {detector, _detector(hash_)}
+    # A file that could not be opened may have the content of one that could.
+    return None if UNOPENED in detectors and RAW not in detectors else False
 
 
 def _seen(known: KnownContent, headers: AnswerHeaders, digest: Digest) -> KnownContent:

@@ -23,8 +23,8 @@ from ..sandbox import Unopened
 from ..sandbox.processes import ProcessLimits, Sandbox
 from ..web.errors import FailureReason, Fault
 from ..web.exchange import Enough
-from .content import RAW, Container, ContentLimits, Detector, Undated
-from .decisions import UNOPENED, Digest
+from .content import Container, ContentLimits, Detector, Undated
+from .decisions import RAW, UNOPENED, Digest
 from .formats import FIRST_BYTES, FileKind, TableShape, kind
 from .observations import DateColumn
 from .shapes import SMALL, Tables, tables_of
@@ -57,23 +57,10 @@ class ContentSandbox(Sandbox):
         super().__init__(process, workers)
         self.limits = limits or ContentLimits()
         self._detectors = detectors
-        self._all_names = frozenset({RAW, UNOPENED, *(one.name for one in detectors)})
 
     def detector_of(self, first: bytes) -> type[Detector] | None:
         """Return the detector of a file with these first bytes; None if it is hashed by its bytes."""
         return next((one for one in self._detectors if one.takes(first)), None)
-
-    def not_by(self, detector: type[Detector] | None, first: bytes) -> frozenset[str]:
-        """Return the names before hashes of contents that a file with these first bytes cannot have.
-
-        :param detector: of the file
-        """
-        if detector is None:
-            return self._all_names
-        number = self._detectors.index(detector)
-        later = self._detectors[number + 1 :]
-        others = [*self._detectors[:number], *(one for one in later if not one.takes(first))]
-        return frozenset({RAW, *(one.name for one in others)} - {detector.name})
 
     async def fingerprint(self, detector: type[Detector], file: _Kept[bytes]) -> str | None:
         """Return the hash of a file; None if it cannot be opened."""
@@ -259,8 +246,7 @@ class Hasher:
         raw = self._sha256.hexdigest()
         by_bytes = f"{RAW if self._detector is None else UNOPENED}:{raw}"
         content = await self._content() or by_bytes
-        not_by = self._sandbox.not_by(self._detector, self._first)
-        return HashedBody(Digest(content, raw, not_by), self._size, self._first)
+        return HashedBody(Digest(content, raw), self._size, self._first)
 
     async def _content(self) -> str | None:
         if self._kept is None or self._detector is None:

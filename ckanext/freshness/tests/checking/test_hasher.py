@@ -117,25 +117,6 @@ def test_the_size_of_pieces_does_not_matter(data: bytes, detector: str) -> None:
         assert whole.digest.content == of_bytes(data, "sha256")
 
 
-DATED = b"# Generated on 2026-11-21\nid,name\n1,Ada\n"
-
-
-@pytest.mark.parametrize(
-    ("data", "not_by"),
-    [
-        (b"id,name\n", {"sha256", "unopened", "test", "members", "undated"}),
-        (DATED, {"sha256", "test", "members"}),
-        (BOOK, {"sha256", "test", "undated"}),
-        (BOOK[:-30], {"sha256", "test", "undated"}),
-        # The sandbox's other detector takes it, too.
-        (b"TEST own\n" + DATED, {"sha256", "members"}),
-    ],
-)
-def test_kinds_that_a_file_is_not_of(data: bytes, not_by: set[str]) -> None:
-    (found,) = hashed([data])
-    assert found.digest.not_by == not_by
-
-
 def test_a_body_that_broke_off_is_forgotten() -> None:
     async def run() -> HashedBody:
         with (
