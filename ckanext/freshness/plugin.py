@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,7 @@ from .logic import (
     validators,
 )
 from .reporting import labels, links
-from .status import indexing, our_fields
-
-log = logging.getLogger(__name__)
+from .status import indexing
 
 DECLARATION = Path(__file__).parent / "config_declaration.yaml"
 
@@ -50,7 +47,6 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     p.implements(p.IConfigurable)
     p.implements(p.IConfigurer)
     p.implements(p.IFacets, inherit=True)
-    p.implements(p.IMiddleware, inherit=True)
     p.implements(p.IOrganizationController, inherit=True)
     p.implements(p.IPackageController, inherit=True)
     p.implements(p.IResourceController, inherit=True)
@@ -81,14 +77,6 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
             from . import harvesters
 
             harvesters.connect()
-
-    def make_middleware(self, app: Any, config: Any) -> Any:
-        # The first hook that knows the schemas.
-        for words in our_fields.declared_in_words():
-            log.warning("%s. %s", words, our_fields.DECLARED_ADVICE)
-        for fact, advice in services.misplaced_plugins():
-            log.warning("%s. %s", fact, advice)
-        return app
 
     def get_actions(self) -> dict[str, Any]:
         own = {

@@ -200,10 +200,6 @@ def _key(name: str) -> int:
 _INVALID_TRANSACTION = "8s2b"
 """SQLAlchemy's error code for statements in a session whose connection was lost."""
 
-_READ_ONLY = "25006"
-"""PostgreSQL's error code for a write while the server, the role or the transaction is read-only."""
-
-
 class DatabaseLostError(Exception):
     """The loss of the database during a run. Committed work stays, and the next run continues."""
 
@@ -218,19 +214,13 @@ def is_loss(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def telling_of_loss() -> Iterator[None]:
-    """Raise an error with a clear message if the database is lost or read-only.
+    """Raise an error with a clear message if the database is lost.
 
-    :raises DatabaseLostError: the connection was lost, or the database accepts no changes
+    :raises DatabaseLostError: the connection was lost
     """
     try:
         yield
     except sa.exc.SQLAlchemyError as error:
-        if getattr(getattr(error, "orig", None), "pgcode", None) == _READ_ONLY:
-            words = tk._(
-                "The database is read-only, so nothing can be stored. Run this again when it accepts "
-                "changes, or on the server that does."
-            )
-            raise DatabaseLostError(words) from error
         if not is_loss(error):
             raise
         cause = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]

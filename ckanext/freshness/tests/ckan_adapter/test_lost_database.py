@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import sqlalchemy as sa
-from ckan import model
 
 from ckanext.freshness.ckan_adapter.database import (
     DatabaseLostError,
@@ -48,11 +47,3 @@ def test_it_is_told_in_one_line_and_without_statements(with_request_context: Non
         "The database was lost (closed): the run has stopped. What it had written stays; the next run "
         "goes on from there."
     )
-
-
-def test_a_read_only_database_is_told_in_one_line(clean_db: None) -> None:
-    model.Session.execute(sa.text("SET TRANSACTION READ ONLY"))
-    with pytest.raises(DatabaseLostError) as caught, telling_of_loss():
-        model.Session.execute(sa.text("DELETE FROM freshness_run"))
-    assert str(caught.value).startswith("The database is read-only, so nothing can be stored.")
-    model.Session.rollback()

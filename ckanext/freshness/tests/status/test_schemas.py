@@ -76,11 +76,7 @@ def test_a_schema_that_declares_a_name_of_ours(act: Act) -> None:
     assert model.Session.get(DatasetFreshness, made["id"]) is None
 
 
-def test_the_start_and_the_doctor_name_the_schema(
-    act: Act, make_app: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    make_app()
-    assert "type dataset declares freshness" in caplog.text
+def test_the_doctor_names_the_schema(act: Act) -> None:
     (found,) = (
         one for one in datasets(datetime.now(timezone.utc)) if one.severity is Severity.PROBLEM
     )
