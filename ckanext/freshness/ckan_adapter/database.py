@@ -200,6 +200,7 @@ def _key(name: str) -> int:
 _INVALID_TRANSACTION = "8s2b"
 """SQLAlchemy's error code for statements in a session whose connection was lost."""
 
+
 class DatabaseLostError(Exception):
     """The loss of the database during a run. Committed work stays, and the next run continues."""
 

@@ -27,7 +27,8 @@ from ..ckan_adapter.tables import has_newest_migration, unusable_tables
 from ..copies.store import StoreError
 from ..dates import utc, utc_words
 from ..interfaces import IFreshnessOperations
-from ..mails import digests, recipients
+from ..mails import digests, kinds, news, recipients
+from ..mails.news import ProblemKind
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import runs
 from ..runs import copies, night
@@ -141,44 +142,30 @@ def consumers(now: datetime) -> Iterator[SiteFinding]:
         )
 
 
-_NIGHT = timedelta(hours=36)
-"""Age of the last nightly run at which the next one is overdue: a night and half a day."""
-
-
 def nights(now: datetime) -> Iterator[SiteFinding]:
     """Report nightly runs that are missing, killed or incomplete, and statuses that nobody refreshes."""
     yield from _statuses(now)
-    by_cron = "Run ckan freshness serve, or call ckan freshness nightly by cron, once a night."
     newest = runs.full_checks().first()
+    of_nights = model.Session.query(CheckRun).filter(CheckRun.kind.in_(("check", night.KIND)))
     if newest is None:
-        yield note("The URLs of this site's resources have never been checked", by_cron)
+        yield note("The URLs of this site's resources have never been checked", f"{_EACH_NIGHT}.")
     else:
-        begun = utc_words(newest.started_at)
-        if utc(now) - newest.started_at > _NIGHT:
-            yield problem(
-                f"The last check began on {begun}; no URL has been checked since", by_cron
-            )
-        if newest.error:
-            yield problem(f"The check of {begun} ended early: {newest.error}", _RESUME)
-        if runs.line(newest)["state"] == "interrupted":
-            yield problem(
-                f"The check of {begun} has not ended, and no process works on it: it was killed, or no "
-                "worker takes its background jobs",
-                _RESUME,
-            )
-    failed = model.Session.query(CheckRun).filter(CheckRun.kind == night.KIND)
-    if newest is not None:
-        # A night begins with its check, so earlier rows belong to earlier nights.
-        failed = failed.filter(CheckRun.ended_at >= newest.started_at)
-    last = {row.options.get("part"): row for row in failed.order_by(CheckRun.started_at)}
-    for row in last.values():
+        # The row of a part that failed may begin before the check of its night.
+        end = sa.func.coalesce(CheckRun.ended_at, CheckRun.started_at)
+        of_nights = of_nights.filter(end >= newest.started_at)
+    for one in news.problems(of_nights, now):
+        # Whether a run was killed is known at once here, by its lock.
+        if one.details["kind"] is not ProblemKind.KILLED:
+            yield problem(kinds.problem_words(one), _RESUME)
+    if newest is not None and runs.line(newest)["state"] == "interrupted":
         yield problem(
-            f"A part of the nightly run of {utc_words(row.started_at)} failed: {row.error}",
-            "Correct the reported cause, then: ckan freshness nightly",
+            f"The check of {utc_words(newest.started_at)} has not ended, and no process works on it",
+            _RESUME,
         )
 
 
-_RESUME = "The next run continues where it stopped: ckan freshness nightly"
+_EACH_NIGHT = "Run ckan freshness serve, or call ckan freshness nightly by cron, once a night"
+_RESUME = f"{_EACH_NIGHT}. The next run continues where the last one stopped."
 
 _LATE = timedelta(minutes=15)
 """Age of a passed boundary or an unsent document at which refresh is late: cron runs it every ten minutes."""

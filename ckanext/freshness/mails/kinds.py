@@ -216,11 +216,16 @@ def _back_row(one: News, facts: MailFacts) -> Row:
 
 
 def _problem_row(one: News, facts: MailFacts) -> Row:
+    return Row(problem_words(one))
+
+
+def problem_words(one: News) -> str:
+    """Return a problem of a run in a sentence."""
     found = one.details
     kind, until = found["kind"], found.get("until")
     now, before = found.get("datasets", 0), found.get("before", 0)
-    words = _PROBLEMS.get(kind) or _failed(found["run_kind"])
-    sentence = tk._(_MISSED if kind is ProblemKind.MISSING and until else words).format(
+    sentence = _PROBLEMS.get(kind) or _failed(found["run_kind"])
+    words = tk._(_MISSED if kind is ProblemKind.MISSING and until else sentence).format(
         at=utc_words(found["at"]),
         until=until and utc_words(until),
         error=line(found.get("error"), 500),
@@ -229,7 +234,7 @@ def _problem_row(one: News, facts: MailFacts) -> Row:
         fewer=before - now,
         share=labels.percent(before - now, before),
     )
-    return Row(sentence)
+    return str(words)
 
 
 _FALLEN = N_(
