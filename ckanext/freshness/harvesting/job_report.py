@@ -43,13 +43,10 @@ def nothing_found(found: Survey) -> HarvestMessage | None:
     failures = len(found.crawl.errors) + found.record_errors
     if found.current or failures or sum(found.counts.values()):
         return None
-    if others := not_harvested(found):
-        count = sum(one["count"] for one in others)
-        kinds = ", ".join(f"{one['count']} x {one['kind']}" for one in others)
-        return HarvestMessage(MessageCode.NOTHING_USABLE, {"count": count}, kinds)
-    if count := len(found.crawl.containers.catalogs):
-        return HarvestMessage(MessageCode.EMPTY_CATALOGS, {"count": count})
-    return HarvestMessage(MessageCode.LISTS_NOTHING)
+    listed = [f"{one['count']} x {one['kind']}" for one in not_harvested(found)]
+    if catalogs := len(found.crawl.containers.catalogs):
+        listed.insert(0, f"{catalogs} x catalog")
+    return HarvestMessage(MessageCode.LISTS_NOTHING, details=", ".join(listed))
 
 
 def separate_codes(report: dict[str, Any]) -> None:

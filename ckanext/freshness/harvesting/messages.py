@@ -32,10 +32,8 @@ class MessageCode(enum.Enum):
         "{host} failed {failed} times in a row. {count} more document was not requested.",
         "{host} failed {failed} times in a row. {count} more documents were not requested.",
     )
-    EMPTY = N_("The server sent an empty file.")
     NOT_METADATA = N_("The server sent a web page or another file instead of metadata.")
     MALFORMED = N_("Its metadata file has a syntax error.")
-    MALFORMED_NEAR_LINE = N_("Its metadata file has a syntax error near line {line}.")
     TOO_LARGE = N_(
         "Its metadata file (some {size} MiB) takes more memory or time to read than one file may. Ask the "
         "publisher to make it smaller. A catalogue can have several pages."
@@ -45,7 +43,6 @@ class MessageCode(enum.Enum):
     )
     DESCRIBES_ANOTHER = N_("Its metadata file describes another record.")
     NO_DATASET = N_("Its metadata file describes no dataset.")
-    NO_CATALOG = N_("Its metadata file describes no catalog.")
     NO_SOURCE = N_("This web address belongs to no FAIR Data Point and no catalog.")
     NO_PORTAL = N_(
         "No CKAN portal answers at this web address. Enter that of its home page, without a language or a page "
@@ -55,27 +52,13 @@ class MessageCode(enum.Enum):
     UNEXPECTED = N_("An unexpected error of this portal. Tell its operator.")
     CONFIGURATION = N_("The configuration of the source has a mistake.")
     LISTS_NOTHING = N_(
-        "The source lists no catalogs and no datasets. Check its web address: it must be that of the server "
-        "itself or of one of its catalogs."
+        "The source lists no dataset that can be harvested. Check its web address, and that its datasets are "
+        "published there, each with a web address of its own."
     )
-    EMPTY_CATALOGS = NN_(
-        "The source lists {count} catalog, but no datasets. If it should have some, check that they are "
-        "published there.",
-        "The source lists {count} catalogs, but no datasets. If it should have some, check that they are "
-        "published there.",
-    )
-    NOTHING_USABLE = NN_(
-        "The source lists {count} record, but none that can be harvested. Datasets must be published there, "
-        "each with a web address of its own.",
-        "The source lists {count} records, but none that can be harvested. Datasets must be published there, "
-        "each with a web address of its own.",
-    )
+    """The details count what it lists instead."""
     DELETIONS_HELD = NN_(
         "The deletion of one record was put on hold.",
         "The deletion of {count} records was put on hold.",
-    )
-    STOPPED = N_(
-        "The harvest was stopped while it read the source. Nothing was changed; the next one starts anew."
     )
     GIVEN_UP = N_(
         "It was given up, because its import has ended the program three times. Tell this portal's operator."
@@ -105,19 +88,9 @@ class MessageCode(enum.Enum):
         "{count} organizations would be made: {titles}.",
     )
 
-    WAITING = NN_(
-        "{count} dataset is no longer in the source. It is deleted if it stays away for long enough.",
-        "{count} datasets are no longer in the source. They are deleted if they stay away for long enough.",
-    )
-    KEPT_ABSENT = NN_(
-        "{count} dataset is no longer in the source. This portal keeps such datasets.",
-        "{count} datasets are no longer in the source. This portal keeps such datasets.",
-    )
-    LIST_NOT_READ = NN_(
-        "{count} dataset is no longer listed, but stays: {container} may list it and could not be read. If "
-        "this does not end, ask the publisher to let that address answer, or to remove it from the list.",
-        "{count} datasets are no longer listed, but stay: {container} may list them and could not be read. If "
-        "this does not end, ask the publisher to let that address answer, or to remove it from the list.",
+    NO_LONGER_LISTED = NN_(
+        "{count} dataset is no longer listed, but stays for now. The preview of the source says why.",
+        "{count} datasets are no longer listed, but stay for now. The preview of the source says why.",
     )
 
     # Why a record is deleted or kept

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -276,7 +276,9 @@ class _Classifier:
         result.crawl = crawl
         result.kept = len(decided.keep)
         result.brake = decided.brake
-        crawl.warnings += _waiting(decided.keep)
+        absent = sum(one.reason.code in _NO_LONGER_LISTED for one in decided.keep)
+        if absent:
+            crawl.warnings.append(HarvestMessage(MessageCode.NO_LONGER_LISTED, {"count": absent}))
         for url, crawled in sorted(self._noted.items()):
             result.warnings += [f"{url}: {warning}" for warning in crawled.warnings]
         if self._drafts.count:
@@ -313,21 +315,8 @@ class _Classifier:
         self._observer.failed(url, guid, error)
 
 
-_WAITING = {
-    MessageCode.ABSENT: MessageCode.WAITING,
-    MessageCode.KEPT: MessageCode.KEPT_ABSENT,
-    MessageCode.MAY_BE_LISTED: MessageCode.LIST_NOT_READ,
-}
-"""By why an absent record is kept: what the job's report says of all such records."""
-
-
-def _waiting(keep: Collection[AbsentRecord]) -> Iterator[HarvestMessage]:
-    """Yield how many records are absent and kept for each reason."""
-    for why, code in _WAITING.items():
-        reasons = [absent.reason for absent in keep if absent.reason.code is why]
-        if reasons:
-            of_list = {key: text for key, text in reasons[0].values.items() if key == "container"}
-            yield HarvestMessage(code, {**of_list, "count": len(reasons)})
+_NO_LONGER_LISTED = {MessageCode.ABSENT, MessageCode.KEPT, MessageCode.MAY_BE_LISTED}
+"""The reasons of records that no list has and that are kept, although no error says so."""
 
 
 def _reason(

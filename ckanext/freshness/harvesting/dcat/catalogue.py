@@ -86,7 +86,7 @@ def outline_of_catalogue(graph: Graph) -> CatalogueOutline:
     catalogs = set(graph.subjects(RDF.type, DCAT.Catalog))
     paging = paging_of(graph)
     if not (found or named or catalogs or paging.totals):
-        raise DocumentError(HarvestMessage(MessageCode.NO_CATALOG))
+        raise DocumentError(HarvestMessage(MessageCode.NO_DATASET, details="and no catalog"))
     unidentified = found.pop("", [])
     # A URL after a blank becomes a path with that blank: nobody knows which dataset is meant.
     undescribed = [iri for iri in _iris(named) if _is_usable(iri) and " " not in iri]

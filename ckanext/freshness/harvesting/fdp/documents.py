@@ -154,7 +154,7 @@ def outline_of_container(
         # Servers often redirect a lost catalog to the root. It must not count as an empty catalog.
         if is_root:
             raise DocumentError(HarvestMessage(MessageCode.NO_SOURCE))
-        raise DocumentError(HarvestMessage(MessageCode.NO_CATALOG))
+        raise DocumentError(HarvestMessage(MessageCode.NO_DATASET, details="and no catalog"))
     is_catalog = subject in catalogs and subject not in roots
     nodes = _spellings(graph, subject)
     own = {str(node) for node in graph.objects(subject, DCAT.service)}

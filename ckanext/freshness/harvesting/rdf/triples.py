@@ -111,10 +111,8 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
     except SyntaxError as error:
         if "LoadDocumentCallback" in error.msg:
             raise _unopened(MessageCode.REMOTE_CONTEXT, "it names a remote @context") from error
-        why = _words(error)
-        if not error.lineno:
-            raise _malformed(why) from error
-        raise _unopened(MessageCode.MALFORMED_NEAR_LINE, why, line=error.lineno) from error
+        near = f"near line {error.lineno}: " if error.lineno else ""
+        raise _malformed(near + _words(error)) from error
     except ValueError as error:
         raise _malformed(str(error)) from error
     return json.dumps([terms, indices, warning], ensure_ascii=False).encode()
@@ -136,7 +134,7 @@ def _kind_of(body: bytes, media_type: str) -> str:
     :raises Unopened: the document is empty or not RDF
     """
     if not body.strip():
-        raise _unopened(MessageCode.EMPTY)
+        raise _unopened(MessageCode.NOT_METADATA, "an empty file")
     # Servers send RDF as text/plain, text/xml, application/octet-stream and many other types.
     found = media_type if media_type in _MEDIA_TYPES else kind_by_content(body)
     if found is None:
@@ -265,10 +263,10 @@ def _malformed(why: str) -> Unopened:
     return _unopened(MessageCode.MALFORMED, why)
 
 
-def _unopened(code: MessageCode, words: str = "", **values: int) -> Unopened:
+def _unopened(code: MessageCode, words: str) -> Unopened:
     # The parser quotes the document, with any character that it has.
     words = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
-    return Unopened(words, code_of(HarvestMessage(code, values)))
+    return Unopened(words, code_of(HarvestMessage(code)))
 
 
 # Encodings

@@ -88,9 +88,7 @@ def test_one_object_for_each_record_that_is_not_unchanged(fdp: FdpServer) -> Non
     )
     assert set(job.object_errors) == {before[fdp.iri_of(broken)].guid}
     (words,) = job.errors
-    assert words.startswith(
-        f"{fdp.iri_of(broken)}: Its metadata file has a syntax error near line "
-    )
+    assert words.startswith(f"{fdp.iri_of(broken)}: Its metadata file has a syntax error: ")
 
     found = harvest.datasets()
     for url in map(fdp.iri_of, (kept, edited, moving, broken)):

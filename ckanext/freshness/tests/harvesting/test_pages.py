@@ -110,7 +110,7 @@ def test_a_job_names_the_records_that_it_could_not_harvest(
     (section,) = page.select("section[aria-labelledby=record-errors]")
     assert "1 record with an error" in words(section)
     assert texts(section, "a[href^='/dataset/']") == [world.titles[1]]
-    assert "Its metadata file has a syntax error near line" in words(section)
+    assert "Its metadata file has a syntax error" in words(section)
     assert "text/turtle: " in words(section.select_one("details")), "the parser's words, folded"
     (record,) = hrefs(section, "a[rel=nofollow]")
     assert record.startswith("http://127.0.0.1")
@@ -395,7 +395,7 @@ def test_a_preview_tells_what_would_change(editor: Browser, world: HarvestedSite
     (unreadable,) = page.select("#preview-unreadable .fr-main")
     assert texts(unreadable, "a") == [world.titles[1]]
     sentence = texts(unreadable, "small")[0]
-    assert sentence.startswith("Its metadata file has a syntax error near line")
+    assert sentence.startswith("Its metadata file has a syntax error")
     assert page.select("[hx-get]") == []
     assert "Make a new preview" in words(page)
 

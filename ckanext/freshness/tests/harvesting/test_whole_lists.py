@@ -313,14 +313,6 @@ NOT_WHOLE: dict[str, Row] = {
         KEPT,
         "/c: It is no longer there (the server answers 404)",
     ),
-    "403": Row(fault(lambda: faults.Status(403)), KEPT, "/c: The server refuses access (403)"),
-    "HTML": Row(fault(faults.html), KEPT, "text/html: not RDF"),
-    "other RDF": Row(
-        fault(lambda: faults.Body(b"<http://a> <http://b> <http://c> .")), KEPT, "no catalog"
-    ),
-    "an empty document": Row(
-        fault(faults.empty), KEPT, "/c: The server sent an empty file: text/turtle"
-    ),
 }
 
 

@@ -23,9 +23,9 @@ pytestmark = pytest.mark.usefixtures("with_request_context")
             "The server took too long to answer.",
         ),
         (
-            MessageCode.MALFORMED_NEAR_LINE,
-            {"line": 12},
-            "Its metadata file has a syntax error near line 12.",
+            MessageCode.HOST_GIVEN_UP,
+            {"host": "a.example", "failed": 5, "count": 1},
+            "a.example failed 5 times in a row. 1 more document was not requested.",
         ),
     ],
 )

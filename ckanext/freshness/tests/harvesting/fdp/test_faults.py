@@ -52,7 +52,7 @@ ROWS = [
     Row("HTML labelled as Turtle", lambda: faults.html("text/turtle"), "syntax error"),
     Row("binary", lambda: faults.ContentType(body=GZIP), "application/octet-stream: not RDF"),
     Row("no type", lambda: faults.ContentType(None, GZIP), "answer: not RDF"),
-    Row("empty", faults.empty, "empty file: text/turtle"),
+    Row("empty", faults.empty, "text/turtle: an empty file"),
     Row("redirect loop", faults.Redirect, "redirects in a circle"),
     Row("another host", lambda: faults.Redirect(OTHER_HOST), 'add it to "allowed_hosts"'),
     Row("endless", faults.EndlessBody, "is larger than 256 KiB"),
