@@ -79,6 +79,9 @@ class ObjectWriter:
         known, crawled, kind = change.known, change.crawled, change.kind
         contents = crawled.contents if crawled else None
         warnings = list(crawled.warnings) if crawled else []
+        if known and crawled:
+            # It answers: whatever was noted while it did not is over.
+            self._remember(known, refusal=None, absent_since=None, approved=False)
         if kind is RecordClass.UNCHANGED:
             self.unchanged += 1
             if warnings and len(self.unchanged_warnings) < self.MOST_WARNED:
@@ -142,13 +145,6 @@ class ObjectWriter:
             # The next job must know that this URL means the record, even if it cannot be read then, either.
             subject=absent.listed_as or known.subject,
         )
-
-    def held(self, absent: AbsentRecord) -> None:
-        # The next job must know the same of it.
-        self.kept(absent)
-
-    def answered(self, known: KnownRecord) -> None:
-        self._remember(known, refusal=None, absent_since=None, approved=False)
 
     def _remember(self, known: KnownRecord, **now: Refusal | datetime | str | bool | None) -> None:
         """Note what the next job must know of a current record: the attributes that have other values now."""

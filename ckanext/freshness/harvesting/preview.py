@@ -28,7 +28,6 @@ from .job_report import harvested_elsewhere, not_harvested, nothing_found
 from .known_records import last_harvested
 from .messages import HarvestMessage, Message, MessageCode, as_plain, code_of
 from .packages.organizations import new_organizations
-from .record import KnownRecord
 from .record_changes import FieldChange, changes
 from .source_config import ConfigError, Source
 from .source_memory import SourceMemory
@@ -92,6 +91,8 @@ class Preview:
     """Current records that the source no longer has and that are kept, for some time or for good."""
     held: list[PreviewEntry] = field(default_factory=list)
     """The records whose deletion the brake would hold."""
+    warnings: list[str] = field(default_factory=list)
+    """A line for each part of a readable record that could not be read."""
     source_warnings: list[Message] = field(default_factory=list)
     """Warnings about the source itself."""
 
@@ -118,7 +119,7 @@ class Preview:
             "current": found.current,
             "requests": found.crawl.requests,
             "answered": found.crawl.has_answered,
-            "warnings": [*source.warnings, *found.warnings[:limit]],
+            "warnings": [*source.warnings, *self.warnings[:limit]],
             "source_warnings": list(map(as_plain, self.source_warnings)),
             "not_harvested": not_harvested(found),
             "nothing": None if nothing is None else as_plain(nothing),
@@ -171,6 +172,7 @@ def preview(source: Any, *, now: datetime, tell: Tell = lambda count, listed: No
     datasets = {entry.guid: entry.package_id for entry in result.kept}
     for entry in result.failed:
         entry.package_id = datasets.get(entry.guid)
+    result.warnings.sort()
     lists = result.lists.values()
     _add_titles(entry for entries in lists for entry in entries)
     for entries in lists:
@@ -216,6 +218,8 @@ class _Lists:
         reason = change.reason
         entry = PreviewEntry(change.url, change.guid, str(reason), code_of(reason))
         entry.package_id = owner.package_id if owner is not None else None
+        if change.crawled is not None:
+            self._preview.warnings += [f"{change.url}: {one}" for one in change.crawled.warnings]
         if change.crawled is not None and change.crawled.contents is not None:
             now = change.crawled.contents
             entry.title = str(now.fields.get("title") or "") or None
@@ -235,12 +239,6 @@ class _Lists:
     def kept(self, absent: AbsentRecord) -> None:
         is_absent = absent.reason.code in (MessageCode.ABSENT, MessageCode.KEPT)
         (self._preview.absent if is_absent else self._preview.kept).append(_absent(absent))
-
-    def held(self, absent: AbsentRecord) -> None:
-        """No-op: the brake of the preview has it."""
-
-    def answered(self, known: KnownRecord) -> None:
-        """No-op: a preview does not show it."""
 
 
 # Previews of pages

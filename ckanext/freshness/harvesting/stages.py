@@ -38,7 +38,7 @@ from .source_config import ConfigError, Source
 from .source_memory import SourceMemory
 from .source_type import CrawlInput, SourceType
 from .sources import source_of
-from .strategy import Decisions, RecordClass
+from .strategy import Decisions
 from .survey import Survey, SurveyObserver, survey
 
 log = logging.getLogger(__name__)
@@ -153,6 +153,9 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
         errors += ensure_organizations(source.id, memory, found.crawl)
     if (nothing := job_report.nothing_found(found)) is not None:
         errors.append(nothing)
+    for held in found.brake.verified if found.brake else ():
+        # The next job must know as much of it as of a record that is kept.
+        writer.kept(held)
     writer.finish()
     # In the transaction that releases the objects: nobody can abort the job in between.
     if not harvest.is_unfinished(job_id, lock=True):
@@ -176,7 +179,6 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     refresh.may_be_absent(source.id)
     for line in warnings:
         log.warning("Harvest source %s: %s", source.title, line)
-    log.info("Harvest source %s: %s", source.title, summary(found))
     return writer.release(BATCH_SIZE)
 
 
@@ -210,19 +212,6 @@ def brake_message(count: int, reason: str, name: str) -> HarvestMessage:
         f"ckan freshness release {name}"
     )
     return HarvestMessage(MessageCode.DELETIONS_HELD, {"count": count}, words)
-
-
-def summary(found: Survey) -> str:
-    """Return one line for the log."""
-    counts = ", ".join(f"{found.counts[kind]} {kind.value}" for kind in RecordClass)
-    errors = len(found.crawl.errors) + found.record_errors
-    others = ", ".join(
-        f"{other.count} x {kind}" for kind, other in found.crawl.not_harvested.items()
-    )
-    return (
-        f"{counts}; {found.kept} kept unseen, {errors} errors, {len(found.warnings)} warnings, "
-        f"not harvested: {others or 'none'}; {found.crawl.requests} requests"
-    )
 
 
 # Fetch and import

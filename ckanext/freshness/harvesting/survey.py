@@ -92,12 +92,6 @@ class SurveyObserver(Protocol):
     def kept(self, absent: AbsentRecord) -> None:
         """Receive a current record that was not read and is kept."""
 
-    def held(self, absent: AbsentRecord) -> None:
-        """Receive a current record that would be deleted, but for an approval."""
-
-    def answered(self, known: KnownRecord) -> None:
-        """Receive a current record that was read again after it was refused or absent."""
-
 
 @dataclass(slots=True)
 class Survey:
@@ -108,11 +102,7 @@ class Survey:
     current: int = 0
     """How many records were current before."""
     record_errors: int = 0
-    kept: int = 0
-    """How many current records were not read and are kept."""
     brake: HeldDeletions | None = None
-    warnings: list[str] = field(default_factory=list)
-    """For people: a line for each part of a readable record that could not be read."""
 
 
 def survey(
@@ -165,8 +155,6 @@ class _Classifier:
         if the record is not deleted."""
         self._adopters: dict[str, str] = {}
         """Package id to the URL of the record that takes it over."""
-        self._noted: dict[str, CrawledRecord] = {}
-        """Records with warnings, by URL."""
         self._drafts = NotHarvested()
         """Records and distributions that are listed and were never readable."""
 
@@ -203,14 +191,9 @@ class _Classifier:
         adopted = self._adoptable(crawled, containers) if kind is RecordClass.NEW else None
         reason = _reason(kind, before, adopted)
         change = RecordChange(kind, guid, seen.url, reason, catalog, before, adopted, crawled)
-        change = self._unless_cut(change, containers)
-        if change.crawled and change.crawled.warnings:
-            self._noted[url] = change.crawled
         for url in crawled.drafts:
             self._drafts.add(display_url(url))
-        self._report(change)
-        if before is not None and (before.refusal or before.absent_since or before.approved):
-            self._observer.answered(before)
+        self._report(self._unless_cut(change, containers))
 
     def _unless_cut(self, change: RecordChange, containers: Containers) -> RecordChange:
         """Return the change, or an unchanged record in its place while what it lacks may be cut off."""
@@ -266,7 +249,6 @@ class _Classifier:
             )
         for absent in decided.brake.verified if decided.brake else ():
             self._refused.pop(absent.known.url, None)
-            self._observer.held(absent)
         for url, (guid, error) in self._refused.items():
             self._report_failure(url, guid, error)
         for absent in decided.keep:
@@ -274,13 +256,10 @@ class _Classifier:
                 log.warning("Harvest source %s: %s", self._source.title, absent.reason)
             self._observer.kept(absent)
         result.crawl = crawl
-        result.kept = len(decided.keep)
         result.brake = decided.brake
         absent = sum(one.reason.code in _NO_LONGER_LISTED for one in decided.keep)
         if absent:
             crawl.warnings.append(HarvestMessage(MessageCode.NO_LONGER_LISTED, {"count": absent}))
-        for url, crawled in sorted(self._noted.items()):
-            result.warnings += [f"{url}: {warning}" for warning in crawled.warnings]
         if self._drafts.count:
             crawl.not_harvested[DRAFT] = self._drafts
         return result

@@ -101,7 +101,7 @@ def test_nothing_but_the_end_is_missing(server: CatalogueServer) -> None:
     before = dict(site.packages)
     server.faults["/catalog"] = Raw(answer(half(server, last=f"{COUNT - 1:03}")))
     job = site.job()
-    assert job.errors == [] and len(job.survey.warnings) == 1
+    assert job.errors == [] and len(job.warnings) == 1
     assert site.packages == before
 
 
@@ -140,7 +140,7 @@ def test_a_catalogue_that_never_proves_itself_whole(server: CatalogueServer, dou
         assert change.url == server.iri("000") and "it lacks resource data.csv" in str(
             change.reason
         )
-        assert job.survey.warnings == [f"{change.url}: {change.reason}"]
+        assert change.crawled is not None and change.crawled.warnings == [str(change.reason)]
     assert site.job(NOW + timedelta(hours=20)).of(CHANGED) == {server.iri("000")}
     assert site.job(NOW + timedelta(hours=20)).of(UNCHANGED) == server.iris()
 

@@ -113,7 +113,6 @@ class Job:
     changes: dict[tuple[RecordClass, str], RecordChange] = dataclasses.field(default_factory=dict)
     record_errors: dict[str, str] = dataclasses.field(default_factory=dict)
     absent: list[AbsentRecord] = dataclasses.field(default_factory=list)
-    answering: list[KnownRecord] = dataclasses.field(default_factory=list)
     crawled: dict[str, CrawledRecord] = dataclasses.field(default_factory=dict)
     """By URL, each record as it was met last."""
     containers: Containers = dataclasses.field(default_factory=lambda: Containers(""))
@@ -130,12 +129,6 @@ class Job:
 
     def kept(self, absent: AbsentRecord) -> None:
         self.absent.append(absent)
-
-    def held(self, absent: AbsentRecord) -> None:
-        self.absent.append(absent)
-
-    def answered(self, known: KnownRecord) -> None:
-        self.answering.append(known)
 
     @property
     def kinds(self) -> dict[str, RecordClass]:
@@ -259,17 +252,16 @@ class Site:
         given = CrawlInput(source, current, memory, now)
         job.survey = survey(source_type, given, decisions, job, limits=self.brake)
         for change in job.changes.values():
-            if change.kind is RecordClass.UNCHANGED and change.known and change.crawled:
-                self.known[change.known.url] = dataclasses.replace(
-                    change.known,
-                    memory=change.crawled.memory,
-                    incomplete_since=change.incomplete_since,
-                )
-        for known in job.answering:
-            self.known[known.url] = dataclasses.replace(
-                self.known[known.url], refusal=None, absent_since=None
-            )
-        for absent in job.absent:
+            if change.known and change.crawled:
+                known = dataclasses.replace(change.known, refusal=None, absent_since=None)
+                if change.kind is RecordClass.UNCHANGED:
+                    known = dataclasses.replace(
+                        known,
+                        memory=change.crawled.memory,
+                        incomplete_since=change.incomplete_since,
+                    )
+                self.known[known.url] = known
+        for absent in (*job.absent, *(job.brake.verified if job.brake else ())):
             self.known[absent.known.url] = dataclasses.replace(
                 absent.known,
                 refusal=absent.refusal,
