@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
@@ -16,11 +15,11 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import EXTRA
 from ..model import HarvestReport
-from ..web.urls import loose_spelling
 from . import known_records
 from .legal_values import clean_all
 from .messages import HarvestMessage, Message, MessageCode, from_column, to_column
 from .object_writer import ObjectWriter
+from .record import spellings
 from .sources import our_names
 from .survey import Survey
 
@@ -160,49 +159,36 @@ def harvested_elsewhere(source_id: str, urls: Iterable[str]) -> list[HarvestMess
     :param source_id: the source that lists the records.
     :param urls: the URLs of its new records.
     """
-    wanted = {loose_spelling(url): url for url in urls}
+    wanted = {one for url in urls for one in (url, *spellings(url))}
     if not wanted:
         return []
     rows = model.Session.execute(
-        sa.text(_URLS_OF_OTHER_SOURCES),
-        {"source": source_id, "hosts": sorted(filter(None, set(map(_host, wanted.values()))))},
-        execution_options={"yield_per": 5000},
+        sa.text(_IN_OTHER_SOURCES), {"source": source_id, "urls": sorted(wanted)}
     )
-    found: dict[tuple[str, str], set[str]] = {}
-    for row in rows:
-        same = wanted.get(loose_spelling(row.url))
-        if same is not None:
-            found.setdefault((row.title, row.name), set()).add(same)
-    most_first = sorted(found, key=lambda source: (-len(found[source]), source))
-    return [_twice(*source, found[source]) for source in most_first]
+    return [
+        HarvestMessage(
+            MessageCode.ELSEWHERE,
+            {"count": row.datasets, "source": row.title},
+            f"the other source is {row.name}, an example is {row.example}",
+        )
+        for row in rows
+    ]
 
 
-_URLS_OF_OTHER_SOURCES = f"""
+_IN_OTHER_SOURCES = f"""
 WITH other AS (
     SELECT o.id, o.package_id, k.name, coalesce(nullif(s.title, ''), s.url) AS title
     FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id JOIN package k ON k.id = s.id
     JOIN package p ON p.id = o.package_id AND p.state = 'active'
     WHERE o.current AND s.active AND s.id <> :source
 ), every_url AS (
-    SELECT other.name, other.title, x.value AS url
+    SELECT other.*, x.value AS url
     FROM other JOIN harvest_object_extra x ON x.harvest_object_id = other.id
     WHERE x.key IN ('dataset_url', 'subject')
-    UNION SELECT other.name, other.title, {EXTRA.format(key="'uri'")}
+    UNION ALL SELECT other.*, {EXTRA.format(key="'uri'")}
     FROM other JOIN package p ON p.id = other.package_id
 )
-SELECT * FROM every_url WHERE lower(split_part(url, '/', 3)) = ANY(:hosts)"""
-"""SQL: the URLs on ``:hosts`` of the current records of all active sources but ``:source``, with the names and
-titles of these sources. Packages of other harvesters state the URL of their record as ``uri``."""
-
-
-def _twice(title: str, name: str, urls: set[str]) -> HarvestMessage:
-    values: dict[str, str | int] = {"count": len(urls), "source": title}
-    words = f"the other source is {name}, an example is {min(urls)}"
-    return HarvestMessage(MessageCode.ELSEWHERE, values, words)
-
-
-def _host(url: str) -> str | None:
-    try:
-        return urlsplit(url).netloc.lower() or None
-    except ValueError:
-        return None
+SELECT name, title, count(DISTINCT package_id) AS datasets, min(url) AS example
+FROM every_url WHERE url = ANY(:urls) GROUP BY name, title ORDER BY datasets DESC, title, name"""
+"""SQL: the other active sources that have current records with ``:urls``, with the number of their datasets and
+one URL. Packages of other harvesters state the URL of their record as ``uri``."""

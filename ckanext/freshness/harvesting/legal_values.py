@@ -14,7 +14,6 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -72,55 +71,30 @@ def clean_all(value: Any) -> Any:
 
 
 _MOST_DIGITS = 100
-_MOST_LEVELS = 100
-# A text, or the beginning or end of a list or object.
-_JSON_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
 
 def read_json(body: bytes, object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Any:
-    """Return the value of JSON, whatever numbers it contains and however deep it is nested.
+    """Return the value of JSON, whatever numbers it contains.
 
-    A number that Python or JSON could not write becomes a text. What is nested in more than 100 levels becomes
-    None, if Python cannot read the whole.
+    A number that Python or JSON could not write becomes a text.
 
     :param object_hook: see :func:`json.loads`.
     :raises ValueError: the bytes are not JSON.
-    :raises RecursionError: it is nested too deeply, and not in UTF-8.
+    :raises RecursionError: it is nested too deeply.
     """
-    read = partial(
-        json.loads,
+    return json.loads(
+        body,
         object_hook=object_hook,
         parse_int=_number,
         parse_float=_number,
         parse_constant=str,
     )
-    try:
-        return read(body)
-    except RecursionError:
-        return read(_cut(body))
 
 
 def _number(text: str) -> float | str:
     if text.lstrip("-").isdigit():
         return int(text) if len(text) <= _MOST_DIGITS else text
     return number if math.isfinite(number := float(text)) else text
-
-
-def _cut(body: bytes) -> bytes:
-    """Replace what is nested too deeply in a JSON text with null."""
-    kept: list[bytes] = []
-    start = level = 0
-    for token in _JSON_TOKEN.finditer(body):
-        if token[0] in (b"[", b"{"):
-            level += 1
-            if level == _MOST_LEVELS + 1:
-                kept.append(body[start : token.start()])
-        elif token[0] in (b"]", b"}"):
-            if level == _MOST_LEVELS + 1:
-                kept.append(b"null")
-                start = token.end()
-            level -= 1
-    return b"".join([*kept, body[start:]])
 
 
 def one_line(text: str) -> str:

@@ -182,7 +182,7 @@ def test_a_dataset_that_lacks_something_protects_itself_and_costs_no_other(
     assert bad in crawled.seen.url
 
 
-@pytest.mark.parametrize("odd", ["9" * 5000, "-1e999", "NaN", "[" * 5000 + "]" * 5000])
+@pytest.mark.parametrize("odd", ["9" * 5000, "-1e999", "NaN"])
 def test_a_value_that_python_does_not_read_costs_nothing(
     server: RegistryServer, monkeypatch: pytest.MonkeyPatch, odd: str
 ) -> None:
