@@ -20,12 +20,6 @@ from urllib.parse import urlsplit
 SOLR_BYTES = 32_766
 """Lucene's longest indexed term, in bytes of UTF-8. A longer one makes Solr refuse the dataset."""
 
-VERSION_CHARACTERS = 100
-"""``ckan.model.PACKAGE_VERSION_MAX_LENGTH``."""
-
-FORMAT_CHARACTERS = 100
-"""Our own limit: people see a format on a badge and in a facet. CKAN has no limit but Solr's."""
-
 TAG_CHARACTERS = (2, 100)
 """``ckan.model.MIN_TAG_LENGTH`` and ``MAX_TAG_LENGTH``."""
 

@@ -20,7 +20,7 @@ from .catalog_site import CatalogSite
 from .licenses import distinct, license_id
 from .schema_fields import FieldValue, is_required
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 """Raise it when this module, or one that it uses, makes another package of the same record: the records of all
 source types are then imported again."""
 
@@ -192,8 +192,6 @@ class _Layout:
             value = None if is_in_one_language(key, fields[key]) else self._extra(key, fields[key])
             if value is not None:
                 extras[key] = value
-        if key == "version" and isinstance(version := package.get("version"), str):
-            package["version"] = limits.legal_version(version, self.warn)
 
     def _fitted(
         self, schema_field: Mapping[str, Any], key: str, fields: dict[str, Any], where: str
@@ -237,7 +235,8 @@ class _Layout:
             if key == "size" and value not in EMPTY:
                 value = limits.legal_size(value, f"{where}: size", self.warn)
             elif key == "format":
-                value = limits.legal_format(str(value or ""), f"{where}: format", self.warn)
+                name = legal_values.one_line(str(value or ""))
+                value = limits.within_solr(f"{where}: format", name, self.warn)
             if value not in EMPTY:
                 resource[self._resource_key(key)] = value
         urls = dict.fromkeys(
