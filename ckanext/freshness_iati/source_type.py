@@ -62,9 +62,6 @@ REGISTRY_ID = "registry_id"
 REGISTRY_NAME = "registry_name"
 """Extra of organizations and datasets: the registry's short name. CKAN's name may need a mark to be unique."""
 
-FIELD_KEYS = frozenset({"title", "license_id", "license", "uri", REGISTRY_ID, REGISTRY_NAME})
-"""Keys of packages that are deleted if the registry no longer has them."""
-
 _READ_FIELDS = ("id", "short_name", "human_readable_name")
 """Fields of an organisation that have another name here. All other fields keep theirs."""
 
@@ -276,7 +273,6 @@ class IatiSourceType(SourceType):
     title = N_("IATI registry")
     description = N_("Harvests the reporting organisations and the datasets of an IATI registry")
     min_records = 1
-    owned_keys = FIELD_KEYS
 
     def check(self, config: SourceConfig) -> None:
         """Check that the editor may create organizations."""

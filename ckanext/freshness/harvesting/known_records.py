@@ -23,7 +23,6 @@ from ..model import HarvestDocument
 from ..web.urls import loose_spelling
 from .packages.ckan_actions import organization_id
 from .record import (
-    RESOURCE_KEYS,
     CurrentRecords,
     KnownRecord,
     Record,
@@ -50,6 +49,9 @@ _KNOWN_EXTRAS = (
     "memory",
     "incomplete_since",
 )
+
+_RECOGNISED_BY = frozenset({"uri", "url", "download_url", "access_url", "name"})
+"""Fields of a resource, see :func:`..resource_identity.identify`."""
 
 _source = harvest.SOURCE
 _object = harvest.OBJECT
@@ -361,7 +363,10 @@ def last_harvested(known: KnownRecord) -> Record | None:
 
 
 def resources_of_package(package_id: str | None) -> list[dict[str, Any]]:
-    """Return the active resources of a package, with the fields that a record can have."""
+    """Return the active resources of a package, with the fields by which they are recognised.
+
+    An import leaves all other fields of them as they are.
+    """
     if package_id is None:
         return []
     resource = model.Resource.__table__
@@ -372,7 +377,7 @@ def resources_of_package(package_id: str | None) -> list[dict[str, Any]]:
         {
             key: value
             for key, value in {**row, **(row["extras"] or {})}.items()
-            if key in RESOURCE_KEYS and value not in (None, "")
+            if key in _RECOGNISED_BY and value not in (None, "")
         }
         for row in rows
     ]

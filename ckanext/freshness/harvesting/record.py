@@ -18,20 +18,6 @@ from typing import Any
 from ..web.urls import loose_spelling, spelling
 from .messages import Message
 
-RESOURCE_KEYS = frozenset(
-    [
-        *("access_rights", "access_services", "access_url", "applicable_legislation"),
-        *("availability", "compress_format", "conforms_to", "description"),
-        *("description_translated", "documentation", "download_url", "format", "has_policy"),
-        *("hash", "hash_algorithm", "identifier", "issued", "language", "license", "mimetype"),
-        *("modified", "name", "name_translated", "package_format", "publisher"),
-        *("retention_period", "rights", "size", "spatial_resolution_in_meters", "status"),
-        *("temporal_resolution", "translated_description", "translated_name", "uri", "url"),
-        "version",
-    ]
-)
-"""The keys of resources that ckanext-dcat and our profile write: another harvester may have written them."""
-
 _MEMBER = re.compile(";data(?:set|series)=")
 _UUID_AT_END = re.compile(
     r"https?://\S*[^0-9a-f]([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/?", re.IGNORECASE

@@ -145,14 +145,6 @@ class SourceType:
     """A regular expression for the :attr:`.record.CrawledRecord.memory` of this type that that of no other type
     matches: people change the type of a source."""
 
-    @property
-    def owned_keys(self) -> frozenset[str]:
-        """Return the keys that leave a package of another harvester if its record does not have them.
-
-        They count only if that harvester has not kept what its source stated.
-        """
-        return frozenset()
-
     def has_organizations(self, config: SourceConfig) -> bool:
         """Return whether the catalogs of a source are organizations.
 

@@ -117,9 +117,7 @@ def _job_message(error: BaseException, job_id: str) -> Message:
         return str(error)
     words = type(error).__name__
     if not isinstance(error, _STOPS):
-        words += (
-            f"; the log of the gather consumer has: Harvest job {job_id} could not be gathered"
-        )
+        words += f"; the log of the gather consumer has: Harvest job {job_id} could not be gathered"
     return HarvestMessage(MessageCode.JOB_FAILED, details=words)
 
 

@@ -257,9 +257,8 @@ class _Classifier:
             self._observer.kept(absent)
         result.crawl = crawl
         result.brake = decided.brake
-        absent = sum(one.reason.code in _NO_LONGER_LISTED for one in decided.keep)
-        if absent:
-            crawl.warnings.append(HarvestMessage(MessageCode.NO_LONGER_LISTED, {"count": absent}))
+        if stay := sum(one.reason.code in _NO_LONGER_LISTED for one in decided.keep):
+            crawl.warnings.append(HarvestMessage(MessageCode.NO_LONGER_LISTED, {"count": stay}))
         if self._drafts.count:
             crawl.not_harvested[DRAFT] = self._drafts
         return result

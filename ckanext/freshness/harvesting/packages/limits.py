@@ -58,7 +58,9 @@ def within_solr(key: str, value: Any, warn: Warn) -> Any:
             return legal_values.shorten(value)
         # An equal share for each language. A character of two bytes in UTF-8 may take six in JSON.
         share = legal_values.SOLR_BYTES // len(value) // 4
-        return {language: legal_values.shorten(str(text), share) for language, text in value.items()}
+        return {
+            language: legal_values.shorten(str(text), share) for language, text in value.items()
+        }
     warn(key, f"{limit}; left out")
     return None
 

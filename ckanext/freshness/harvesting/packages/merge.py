@@ -2,9 +2,10 @@
 
 ``package_update`` replaces a dataset. Therefore everything that is to stay must be passed back to it. The
 harvester owns the keys, tags, resources and languages that the source stated at the previous harvest: if the
-source no longer gives them, they are removed. If another harvester did not keep what its source stated, ours
-owns every key that it can have written, all tags, and all resources but uploads. Everything else in the package
-(an editor's maintainer, tags, files and translations, another extension's extras, groups, privacy) stays.
+source no longer gives them, they are removed. If another harvester did not keep what its source stated, nothing
+tells its fields and tags from an editor's: those that the source does not give stay, and ours owns all
+resources but uploads. Everything else in the package (an editor's maintainer, tags, files and translations,
+another extension's extras, groups, privacy) stays.
 
 A distribution that comes back gets the id that its resource had. Some time after a resource was removed, CKAN
 deletes its row, and with it the id. Therefore ids are made of the dataset's id and the distribution's identity.
@@ -42,7 +43,6 @@ def merge(
     laid: LaidOutRecord,
     keep_fields: Collection[str] = (),
     *,
-    owned: tuple[Collection[str], Collection[str]],
     before: LaidOutRecord | None = None,
 ) -> dict[str, Any]:
     """Return the dictionary for ``package_update``. It equals `existing` if there is nothing to update.
@@ -54,12 +54,11 @@ def merge(
     :param laid: the record as :func:`.layout.package_dict` lays it out.
     :param keep_fields: fields that the source may not change: keys of the package, extras, ``tags``,
         ``groups``, ``resources`` or ``resources.<key>``. A field that an editor emptied stays empty.
-    :param owned: keys of the package and keys of its resources that are removed if the source does not give
-        them and `before` is not known.
-    :param before: the record as it was laid out at the previous harvest.
+    :param before: the record as it was laid out at the previous harvest; None if another harvester did not
+        keep that.
     """
-    new, owned_keys = laid.package, owned[0] if before is None else stated_keys(before)
-    stated = existing if before is None else before.package
+    new, owned_keys = laid.package, stated_keys(before or laid)
+    stated = (before or laid).package
     keep = set(keep_fields)
     keep |= {f"{key}_translated" for key in keep_fields}
     result = dict(existing)
@@ -94,7 +93,6 @@ def merge(
             new.get("resources", []),
             kept,
             before.package["resources"] if before else None,
-            owned[1],
         )
     return copy.deepcopy(dict(existing) if same_package(existing, result) else result)
 
@@ -194,20 +192,15 @@ def _resources(
     laid: list[dict[str, Any]],
     kept: Collection[str],
     stated: Sequence[Resource] | None,
-    owned: Collection[str],
 ) -> list[dict[str, Any]]:
     """Return the source's resources in its order, each merged with what it was before, and those of editors.
 
     :param stated: the resources as the source gave them before; None if nothing tells.
-    :param owned: the keys that each of them owns if nothing tells.
     """
     before: list[Resource | None]
     if stated is None:
         # A harvested resource is never an upload.
-        before = [
-            None if one.get("url_type") else {key: one.get(key) for key in owned}
-            for one in existing
-        ]
+        before = [None if one.get("url_type") else {} for one in existing]
     else:
         before = identify(existing, stated)
     was = {old.get("id"): one for old, one in zip(existing, before, strict=True)}

@@ -19,7 +19,7 @@ from .. import known_records, object_states
 from ..known_records import RESOURCE_IDS
 from ..object_states import PendingObject
 from ..object_writer import set_extras
-from ..record import RESOURCE_KEYS, LaidOutRecord, Record
+from ..record import LaidOutRecord, Record
 from ..sources import source_of, source_type_named
 from . import ckan_actions
 from .catalog_site import PACKAGE_TYPES, CatalogSite, catalog_site
@@ -59,7 +59,6 @@ class PackageWriter:
         """The written packages, which are marked as not indexed."""
         self._source_id = source.id
         self._source_is_active = source.active
-        self._owned = (source_type.owned_keys, RESOURCE_KEYS)
         self._sites = {one: catalog_site(read.config, one) for one in PACKAGE_TYPES}
         package = model.Package.get(source.id)
         self._membership = Membership(
@@ -175,7 +174,7 @@ class PackageWriter:
         site = self._sites[pending.package_type]
         ckan_actions.drop_taken_ids(laid.package, package.id)
         before = self._before(package.id, laid, site)
-        merged = merge(existing, laid, site.keep_fields, before=before, owned=self._owned)
+        merged = merge(existing, laid, site.keep_fields, before=before)
         if self._membership.is_of_source(record) and "owner_org" in laid.package:
             merged["owner_org"] = laid.package["owner_org"]
         if record.name is not None and "name" not in site.keep_fields:

@@ -28,31 +28,6 @@ def _language(value: Any) -> str:
     return value.lower()
 
 
-_AGENT = ("uri", "name", "email", "url", "type", "identifier")
-OWNED_KEYS = frozenset(
-    [
-        *("title", "notes", "url", "version", "license_id", "uri", "homepage"),
-        *(
-            "issued",
-            "modified",
-            "identifier",
-            "version_notes",
-            "frequency",
-            "provenance",
-            "dcat_type",
-        ),
-        *("language", "theme", "alternate_identifier", "conforms_to", "documentation", "source"),
-        *("related_resource", "has_version", "is_version_of", "sample", "access_rights"),
-        *("is_referenced_by", "applicable_legislation", "hvd_category", "temporal_resolution"),
-        *("temporal_start", "temporal_end", "temporal_coverage", "spatial_resolution_in_meters"),
-        *("spatial", "spatial_uri", "spatial_text", "spatial_bbox", "spatial_centroid"),
-        *("spatial_coverage", "contact", "publisher", "creator"),
-        *(f"{agent}_{key}" for agent in ("contact", "publisher", "creator") for key in _AGENT),
-        *(f"dcat_{key}" for key in ("issued", "modified", "publisher_name", "publisher_email")),
-    ]
-)
-"""Keys that leave a package of ``fair_data_point_harvester`` if its source does not give them."""
-
 RDF_KEYS = {
     # ckanext-fairdatapoint's documentation has a single text.
     "profiles": texts(may_be_one=True),
@@ -62,11 +37,6 @@ RDF_KEYS = {
 
 class RdfSourceType(SourceType):
     """The base of source types of RDF."""
-
-    @property
-    def owned_keys(self) -> frozenset[str]:
-        """Return the fields and extras that ckanext-dcat's harvester writes by its own profiles."""
-        return OWNED_KEYS
 
     def check(self, config: SourceConfig) -> None:
         """Check that the profiles are installed, the source's own or the site's."""

@@ -490,7 +490,10 @@ def as_json_ld(body: bytes) -> Iterator[bytes]:
     """
     try:
         found = legal_values.read_json(body, _stated)
-    except (ValueError, RecursionError):
+    except RecursionError as error:
+        # The parser would end the process.
+        raise _malformed("it is nested too deeply") from error
+    except ValueError:
         found = None  # the parser says what is wrong, and where
     if (
         not isinstance(found, dict)

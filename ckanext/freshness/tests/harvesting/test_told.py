@@ -63,7 +63,7 @@ def a_dataset_without_url(fdp: FdpServer) -> None:
 @pytest.mark.parametrize(
     ("happens", "words"),
     [
-        (a_dataset_without_url, "1 x catalog, 1 x dcat:Dataset without URL"),
+        (a_dataset_without_url, "1 x catalog, 1 x dcat:Dataset without a URL (blank node)"),
         (an_empty_catalog, "1 x catalog"),
     ],
 )
@@ -169,6 +169,10 @@ def test_a_job_says_what_it_waits_for(fdp: FdpServer, read: Callable[[str], str]
     job_id = harvest.start()
     page = page_of(job_id, harvest)
     idle = "Ask the operator of this portal to call"
+    model.Session.execute(
+        sa.text("UPDATE harvest_job SET gather_started = now() AT TIME ZONE 'utc'")
+    )
+    model.Session.commit()
     with locked(f"gather {job_id}"):
         text = read(page)
     assert "The source is being read" in text and idle not in text

@@ -23,7 +23,6 @@ class PlainList(SourceType):
     name = "plain_list"
     title = "Plain list"
     description = "Harvests the datasets of a JSON document"
-    owned_keys = frozenset({"title", "notes"})
     own_keys = {"unnamed": one_of(["error", "skip"])}
 
     async def read(self, opened, given, sink):

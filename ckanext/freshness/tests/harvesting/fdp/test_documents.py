@@ -32,7 +32,7 @@ REFUSED = [
     (b"\n\n<a> <b> ; .", TURTLE, "error: text/turtle: near line 3: "),
     (b"<a> <b> nobody:said .", TURTLE, "text/turtle: near line 1: The prefix nobody: has not been"),
     (b"<a> <b> \xff .", TURTLE, "text/turtle: near line 1: Invalid UTF-8"),
-    (b"[" * 100_000, JSON_LD, "syntax error: application/ld+json: near line 1"),
+    (b"[" * 100_000, JSON_LD, "syntax error: application/ld+json: it is nested too deeply"),
 ]
 
 

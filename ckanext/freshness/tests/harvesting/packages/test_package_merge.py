@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import copy
-import functools
 from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.packages import merge as package_merge
-from ckanext.freshness.harvesting.rdf.source_type import OWNED_KEYS
-from ckanext.freshness.harvesting.record import RESOURCE_KEYS, LaidOutRecord
-from ckanext.freshness.tests.harvesting.rdf.test_nothing_lost import harvested
-
-merge = functools.partial(package_merge.merge, owned=(OWNED_KEYS, RESOURCE_KEYS))
+from ckanext.freshness.harvesting.packages.merge import merge
+from ckanext.freshness.harvesting.record import LaidOutRecord
 
 EXISTING: dict[str, Any] = {
     "id": "p-1",
@@ -67,6 +62,17 @@ EXISTING: dict[str, Any] = {
     ],
 }
 
+_STATED = ("uri", "url", "name", "description", "format", "language")
+BEFORE: dict[str, Any] = {
+    **{key: EXISTING[key] for key in ("title", "notes", "version", "license_id")},
+    "extras": EXISTING["extras"][:3],
+    "tags": EXISTING["tags"][:2],
+    "resources": [
+        {key: one[key] for key in _STATED if key in one} for one in EXISTING["resources"]
+    ],
+}
+"""What the source stated of it."""
+
 NEW: dict[str, Any] = {
     "type": "catalog",
     "title": "New title",
@@ -85,7 +91,7 @@ NEW: dict[str, Any] = {
 
 def merged(new: dict[str, Any] | None = None, *keep: str, **existing: Any) -> dict[str, Any]:
     laid = LaidOutRecord(NEW if new is None else new, [])
-    return merge({**EXISTING, **existing}, laid, keep)
+    return merge({**EXISTING, **existing}, laid, keep, before=LaidOutRecord(BEFORE, []))
 
 
 def extras(package: dict[str, Any]) -> dict[str, str]:
@@ -104,7 +110,8 @@ def test_what_the_source_says_is_taken_and_what_it_no_longer_says_goes() -> None
     # CKAN sets the time of an update, if there is something to update.
     assert "metadata_modified" not in package
     updated = {**package, "metadata_modified": "2024-03-01T00:00:00"}
-    assert merge(updated, LaidOutRecord(NEW, [])) == updated
+    new = LaidOutRecord(NEW, [])
+    assert merge(updated, new, before=new) == updated
     assert (package["title"], package["notes"]) == ("New title", "New notes")
     assert "version" not in package
     assert "license_id" not in package
@@ -170,13 +177,6 @@ def test_the_arguments_are_left_alone() -> None:
     assert (existing, new) == (EXISTING, NEW)
 
 
-def test_the_harvester_owns_what_it_can_write() -> None:
-    for name in ("rich", "types"):
-        resources = [one for record in harvested(name)[1].values() for one in record["resources"]]
-        assert {key for resource in resources for key in resource} <= RESOURCE_KEYS
-    assert not {"author", "maintainer", "guid", "name", "id", "review_date"} & OWNED_KEYS
-
-
 CONTACT = '[{"email": "%s@example.org", "name": "%s"}]'
 
 
@@ -209,11 +209,17 @@ def test_a_maintainer_that_was_filled_in_yields_to_an_editor(
     assert protected["maintainer"] == stored
 
 
-def test_an_upload_is_never_the_sources() -> None:
-    """It stays even if nothing tells what the source stated before."""
+def test_a_package_of_which_nothing_tells_what_its_source_stated() -> None:
+    """Only resources go that the source does not list, and no upload."""
     upload = {"id": "r-9", "url": "https://here/9.csv", "name": "Nine", "url_type": "upload"}
-    package = merged(None, resources=[*EXISTING["resources"], upload])
+    existing = {**EXISTING, "resources": [*EXISTING["resources"], upload]}
+    package = merge(existing, LaidOutRecord(NEW, []))
+    assert (package["title"], package["version"]) == ("New title", "1")
+    assert extras(package)["identifier"] == "id-1" and extras(package)["theme"] == '["b"]'
+    assert [tag["name"] for tag in package["tags"]] == ["Added", "gone", "kept", "of a vocabulary"]
     assert [one["name"] for one in package["resources"]] == ["Two", "One, renamed", "Four", "Nine"]
+    one = package["resources"][1]
+    assert (one["id"], one["description"], one["language"]) == ("r-1", "Old", '["nl"]')
 
 
 def test_a_resource_without_url_and_name_is_the_sources() -> None:
