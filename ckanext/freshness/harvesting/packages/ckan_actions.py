@@ -89,10 +89,6 @@ def local_group(name_or_id: str, *, organizations: bool = False) -> str | None:
     return str(group.id) if fits else None
 
 
-# HarvesterBase._ensure_name_is_unique of ckanext-harvest: a number up to 999, or five hexadecimal digits.
-_SUFFIX_OF_HARVEST = r"(\d{1,3}|[0-9a-f]{5})"
-
-
 def own_name(name: str) -> str | None:
     """Return a source's own name for a record if CKAN accepts it, otherwise a legal name made of it."""
     return name if _LEGAL_NAME.fullmatch(name) else plain_name(name)
@@ -101,29 +97,23 @@ def own_name(name: str) -> str | None:
 def new_names(
     plain: str | None, url: str, source_id: str, *, organizations: bool = False
 ) -> list[str]:
-    """Return names for a new dataset or organization, the best first.
+    """Return names for a new dataset or organization, the best first. Commits if it frees the first.
+
+    The plain name is followed by two with a suffix. The first suffix is made of the URL, the second of source
+    and URL, because two sources may harvest the same server. They are the same at every attempt. So two
+    consumers never count up each other's names.
 
     :param plain: the name that the record suggests. It is left out if it is taken.
     """
-    names = _names(plain, url, source_id, organizations=organizations)
-    taken = _taken([plain], source_id, organizations=organizations)
-    return [name for name in names if name not in taken]
-
-
-def _taken(names: Sequence[str | None], source_id: str, *, organizations: bool = False) -> set[str]:
-    """Return the names that a package has, or that lead to CKAN's own pages. Commits if it frees the first.
-
-    :param organizations: look at groups and organizations instead of packages.
-    """
-    wanted = {name for name in names if name}
+    base = ("organization" if organizations else "dataset") if plain is None else plain[:91]
+    names = [f"{base}-{_digest(url)}", f"{base}-{_digest(source_id, url)}"]
+    if plain is None or plain in _RESERVED_NAMES:
+        return names
     column = (model.Group if organizations else model.Package).__table__.c.name
-    taken: set[str] = set(
-        model.Session.execute(sa.select(column).where(column.in_(wanted))).scalars()
-    )
-    first = names[0]
-    if first in taken and not organizations and _free_name(first, source_id):
-        taken.remove(first)
-    return taken | (wanted & _RESERVED_NAMES)
+    is_taken = model.Session.execute(sa.select(sa.exists().where(column == plain))).scalar()
+    if is_taken and (organizations or not _free_name(plain, source_id)):
+        return names
+    return [plain, *names]
 
 
 def _free_name(name: str, source_id: str) -> bool:
@@ -138,37 +128,6 @@ def _free_name(name: str, source_id: str) -> bool:
     found = model.Session.execute(sa.text(_FREE_NAME), values)
     model.Session.commit()
     return bool(found.rowcount)
-
-
-def _names(
-    plain: str | None, url: str, source_id: str, *, organizations: bool = False
-) -> list[str]:
-    """Return the names that a record may have, the best first: the plain one, then two with a suffix.
-
-    The first suffix is made of the URL, the second of source and URL, because two sources may harvest the
-    same server. They are the same at every attempt. So two consumers never count up each other's names.
-    """
-    stem = "organization" if organizations else "dataset"
-    base = stem if plain is None else plain[:91]
-    with_suffix = [f"{base}-{_digest(url)}", f"{base}-{_digest(source_id, url)}"]
-    return with_suffix if plain is None else [plain, *with_suffix]
-
-
-def followed_name(
-    source_name: str, now: str, url: str, source_id: str, *, organizations: bool = False
-) -> str:
-    """Return the name of a package or organization that follows the source's own name for its record.
-
-    :param now: its name in CKAN. It stays if it still fits the source's name, also with a suffix of
-        ckanext-harvest as long as that name is taken, or if no other is free.
-    """
-    wanted = _names(own_name(source_name), url, source_id, organizations=organizations)
-    if now in wanted:
-        return now
-    taken = _taken(wanted, source_id, organizations=organizations)
-    if wanted[0] in taken and re.fullmatch(re.escape(wanted[0]) + _SUFFIX_OF_HARVEST, now):
-        return now
-    return next((name for name in wanted if name not in taken), now)
 
 
 def _digest(*texts: str) -> str:

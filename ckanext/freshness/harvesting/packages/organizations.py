@@ -36,7 +36,7 @@ _COLUMNS = ("description", "image_url", "title")
 """The record's fields that are columns in CKAN. The others become extras."""
 
 _BATCH = 100
-"""How many packages to index at a time after their organization was renamed."""
+"""How many packages to index at a time after the title of their organization changed."""
 
 _document = HarvestDocument.__table__
 
@@ -202,7 +202,7 @@ def _ensure(
         return found, []
     else:
         made = found
-        warnings = _update(source_id, url, record, found)
+        warnings = _update(record, found)
     stated = tuple(record.fields)
     return KnownOrganization(made.id, True, record.digest(), stated), warnings
 
@@ -218,7 +218,7 @@ def _create(source_id: str, url: str, record: Record, organization_id: str) -> l
     return ckan_actions.write("organization_create", _context, wanted, wanted, names)
 
 
-def _update(source_id: str, url: str, record: Record, known: KnownOrganization) -> list[str]:
+def _update(record: Record, known: KnownOrganization) -> list[str]:
     parts = ("datasets", "users", "groups", "tags", "followers", "dataset_count")
     shown = tk.get_action("organization_show")(
         _context(), {"id": known.id, **{f"include_{part}": False for part in parts}}
@@ -233,19 +233,14 @@ def _update(source_id: str, url: str, record: Record, known: KnownOrganization) 
     }
     if (merged := {**kept, **extras}) != stored:
         wanted["extras"] = [{"key": key, "value": value} for key, value in merged.items()]
-    name = ckan_actions.followed_name(
-        record.name or "", shown["name"], url, source_id, organizations=True
-    )
-    if name != shown["name"]:
-        wanted["name"] = name
     if shown["state"] != "active":
         wanted["state"] = "active"
     if not wanted:
         return []
     wanted["id"] = known.id
     refused = ckan_actions.write("organization_patch", _context, wanted, wanted)
-    if wanted.keys() & {"name", "title"}:
-        # A dataset's document in Solr contains the name and title of its organization.
+    if "title" in wanted:
+        # A dataset's document in Solr contains the title of its organization.
         owned = _active_packages(known.id)
         for start in range(0, len(owned), _BATCH):
             rebuild(owned[start : start + _BATCH])

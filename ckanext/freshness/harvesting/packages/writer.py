@@ -177,10 +177,6 @@ class PackageWriter:
         merged = merge(existing, laid, site.keep_fields, before=before)
         if self._membership.is_of_source(record) and "owner_org" in laid.package:
             merged["owner_org"] = laid.package["owner_org"]
-        if record.name is not None and "name" not in site.keep_fields:
-            merged["name"] = ckan_actions.followed_name(
-                record.name, existing["name"], pending.url, self._source_id
-            )
         kept_ids = self._identify_resources(existing, merged)
         comes_back = pending.package_id is None or "adopted" in pending.extras
         if package.state == "deleted" and comes_back:

@@ -23,7 +23,7 @@ def harvested(
     before: list[dict[str, Any]], now: list[dict[str, Any]], earlier: dict[str, str] | None = None
 ) -> list[dict[str, Any]]:
     """Return the resources of a dataset after another harvest, as the import makes them."""
-    merged = merge({"resources": before}, LaidOutRecord({"resources": now}, []), owned=((), ()))
+    merged = merge({"resources": before}, LaidOutRecord({"extras": [], "resources": now}, []))
     return with_resource_ids("p", merged["resources"], earlier or {})
 
 
