@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -39,6 +41,13 @@ class SourceMemory:
         self._read_only = read_only
         self._learnt: dict[str, tuple[str, Any]] = {}
         self._visited: set[str] = set()
+        self._expected: Iterator[str] = iter(())
+        self._ahead: dict[str, tuple[str, Any] | None] = {}
+        """Rows that were read before they are asked for; None if a key has none."""
+
+    def expect(self, urls: Iterable[str]) -> None:
+        """Say which keys are recalled soon, about in this order: they are read many at a time."""
+        self._expected = iter(urls)
 
     def recall(self, url: str, digest: str) -> Any:
         """Return the value of a key if its origin still has the same digest; None otherwise."""
@@ -46,15 +55,22 @@ class SourceMemory:
         learnt, value = self._learnt.get(url, ("", None))
         if learnt == digest:
             return value
-        found = model.Session.execute(
-            sa.select(_table.c.outline).where(
-                _table.c.source_id == self._source_id,
-                _table.c.url == url,
-                _table.c.digest == digest,
+        if url not in self._ahead:
+            self._read(url)
+        row = self._ahead.pop(url)
+        return row[1] if row is not None and row[0] == digest else None
+
+    def _read(self, url: str) -> None:
+        """Read the row of a key, and those of the next keys that are expected."""
+        keys = [url, *islice(self._expected, self.BATCH)]
+        rows = model.Session.execute(
+            sa.select(_table.c.url, _table.c.digest, _table.c.outline).where(
+                _table.c.source_id == self._source_id, _table.c.url.in_(keys)
             )
-        ).scalar()
+        )
+        self._ahead |= dict.fromkeys(keys)
+        self._ahead |= {row.url: (row.digest, row.outline) for row in rows}
         model.Session.commit()  # no transaction stays open during the next request
-        return found
 
     def knows(self, url: str) -> bool:
         """Return whether an earlier crawl read the document."""
@@ -69,9 +85,11 @@ class SourceMemory:
         if self._read_only:
             return
         self._visited.add(url)
+        self._ahead.pop(url, None)
         self._learnt[url] = (digest, value)
         if len(self._learnt) >= self.BATCH:
             self._flush()
+            model.Session.commit()
 
     def finish(self, *, forget_others: bool) -> None:
         """Write the remaining values. No commit.

@@ -61,6 +61,7 @@ class RecordReader:
             }
         while unread := [url for url in self._listing.urls() if url not in self._claimed]:
             self._claimed.update(unread)
+            self._reader.memory.expect(unread)
             await for_each(4 * self._reader.concurrency, self._read, unread)
 
     def listed(self) -> set[str]:

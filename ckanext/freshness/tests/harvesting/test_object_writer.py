@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ckan.plugins as p
 import pytest
 import sqlalchemy as sa
@@ -10,6 +12,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting.known_records import current_records
+from ckanext.freshness.harvesting.source_memory import SourceMemory
 from ckanext.freshness.model import HarvestDocument
 from ckanext.freshness.reporting import harvests
 from ckanext.freshness.tests.harvesting.conftest import (
@@ -173,6 +176,35 @@ def test_the_original_url_is_the_records_own(fdp: FdpServer) -> None:
     found = {plugin.get_original_url(one.id) for one in objects}
     assert found == {fdp.iri_of(catalog), fdp.iri_of(dataset)}
     assert plugin.get_original_url("no such object") is None
+
+
+def test_what_is_expected_is_read_at_once_and_as_it_was_remembered_last(fdp: FdpServer) -> None:
+    source_id = add_source(fdp.source_url).source["id"]
+    keys = [f"{number:03}" for number in range(3 * SourceMemory.BATCH)]
+    memory = SourceMemory(source_id)
+    for key in keys:
+        memory.remember(key, "first", key)
+    memory.finish(forget_others=True)
+    statements: list[str] = []
+
+    def count(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        statements.append(statement)
+
+    memory = SourceMemory(source_id)
+    memory.expect(keys)
+    sa.event.listen(model.meta.engine, "before_cursor_execute", count)
+    try:
+        assert [memory.recall(key, "first") for key in reversed(keys)] == keys[::-1]
+    finally:
+        sa.event.remove(model.meta.engine, "before_cursor_execute", count)
+    assert len(statements) < 10
+
+    memory = SourceMemory(source_id)
+    memory.expect([*keys, "missing"])
+    assert memory.recall("missing", "first") is None
+    for key in keys:
+        memory.remember(key, "second", "another")
+    assert {memory.recall(key, "second") for key in keys} == {"another"}
 
 
 def test_documents_are_remembered_by_their_bytes(fdp: FdpServer) -> None:

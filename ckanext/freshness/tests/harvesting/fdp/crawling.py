@@ -6,7 +6,7 @@ import contextlib
 import copy
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -75,6 +75,9 @@ class Memory:
             return None
         self.recalled.add(url)
         return outline
+
+    def expect(self, urls: Collection[str]) -> None:
+        pass
 
     def knows(self, url: str) -> bool:
         return url in self.rows
