@@ -8,15 +8,12 @@ import re
 import shlex
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from types import ModuleType
 
 import click
 import pytest
-import sqlalchemy as sa
 import yaml
-from ckan.model import Session as session
 from docutils.core import publish_doctree
 
 from ckanext.freshness.aging.evidence import Evidence
@@ -196,16 +193,6 @@ def test_every_action_has_an_example() -> None:
     assert sorted(one["action"] for one in examples) == sorted(
         name for module in modules for name in vars(module) if name.startswith("freshness_")
     )
-
-
-@pytest.mark.usefixtures("with_plugins")
-def test_the_queries_of_the_pages_run() -> None:
-    blocks = re.compile(r"^\.\. code-block:: sql\n\n((?:   .*\n|\n)+)", re.M)
-    queries = [query for page in PAGES for query in blocks.findall(text_of(page))]
-    assert queries
-    for query in queries:
-        session.execute(sa.text(textwrap.dedent(query).replace(":", r"\:")))
-    session.remove()
 
 
 def test_the_modules_that_pages_for_developers_name_exist() -> None:

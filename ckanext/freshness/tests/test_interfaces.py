@@ -58,32 +58,15 @@ def other_extension(
         yield
 
 
-@pytest.fixture
-def server() -> Iterator[FileServer]:
+@pytest.mark.usefixtures("other_extension")
+def test_its_vocabulary_and_its_detector() -> None:
     with FileServer() as server:
         server.files["/file"] = Answer(200, b"TEST own")
-        yield server
-
-
-def checked_hash(server: FileServer) -> str:
-    """What is remembered of a file that a run has visited."""
-    made = factories.Dataset(
-        resources=[{"url": f"{server.url}/file"}],
-        extras=[{"key": "frequency", "value": "1"}],
-    )
-    check_run.check(check_run.CheckScope(), lambda: datetime.now(timezone.utc))
-    model.Session.remove()
-    resource = made["resources"][0]["id"]
-    return str(helpers.call_action("freshness_resource_history", id=resource)["hash"])
-
-
-@pytest.mark.usefixtures("other_extension")
-def test_a_detector(server: FileServer) -> None:
-    assert checked_hash(server) == "test:abc"
-
-
-@pytest.mark.usefixtures("other_extension")
-def test_a_vocabulary() -> None:
-    said = [{"key": "frequency", "value": "ĉiumonate"}]
-    shown = helpers.call_action("package_show", id=factories.Dataset(extras=said)["id"])
+        said = [{"key": "frequency", "value": "ĉiumonate"}]
+        made = factories.Dataset(resources=[{"url": f"{server.url}/file"}], extras=said)
+        check_run.check(check_run.CheckScope(), lambda: datetime.now(timezone.utc))
+        model.Session.remove()
+    shown = helpers.call_action("package_show", id=made["id"])
     assert ours(shown)["freshness_frequency"] == "30"
+    resource = made["resources"][0]["id"]
+    assert helpers.call_action("freshness_resource_history", id=resource)["hash"] == "test:abc"

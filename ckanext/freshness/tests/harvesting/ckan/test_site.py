@@ -107,29 +107,6 @@ def test_datasets_keep_their_ids_and_become_links(portal: PortalServer) -> None:
     assert again["notes"] == "Other words" and "reach" not in extras(again)
 
 
-def test_fields_that_the_portal_has_never_stated_are_the_editors(portal: PortalServer) -> None:
-    harvest = add_portal(portal)
-    harvest.run()
-    wanted, one = next(iter(portal.datasets.items()))
-    own = {
-        **{"maintainer": "Ann", "maintainer_email": "ann@example.org"},
-        **{"url": "https://example.org/here", "version": "2"},
-    }
-    call_action("package_patch", {"user": sysadmin()}, id=wanted, **own)
-    # The portal withdraws its author, and changes another field.
-    portal.change(wanted, title="Another title", author="")
-    assert counts(harvest) == {"updated": 1, "not modified": 5}
-    after = datasets(harvest)[one["name"]]
-    assert {key: after[key] for key in own} == own
-    assert after["title"] == "Another title" and not after["author"]
-    # What an editor fills in after that stays, too.
-    call_action("package_patch", {"user": sysadmin()}, id=wanted, author="Ben")
-    portal.change(wanted, title="A third title", version="3")
-    assert counts(harvest) == {"updated": 1, "not modified": 5}
-    after = datasets(harvest)[one["name"]]
-    assert (after["author"], after["version"], after["maintainer"]) == ("Ben", "3", "Ann")
-
-
 def test_resources_that_a_token_may_not_see_any_more_stay(portal: PortalServer) -> None:
     harvest = add_portal(portal)
     harvest.run()
@@ -169,12 +146,6 @@ def test_extras_of_any_name_are_the_publishers(portal: PortalServer) -> None:
     # ckanext-harvest shows its own value if the dataset is read from the search index.
     assert found.get("harvest_source_id") in (None, harvest.source["id"])
     assert "harvest_job_id" not in found
-
-
-@pytest.mark.parametrize("path", ["/en", "/dataset/dataset-3"])
-def test_a_new_source_whose_url_is_that_of_a_page(portal: PortalServer, path: str) -> None:
-    (error,) = add_source(f"{portal.url}{path}", source_type="ckan_portal").run().errors
-    assert error.startswith(f"{portal.url}{path}: No CKAN portal answers at this web address")
 
 
 def test_whoever_saves_a_source_has_the_rights_of_the_action(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
@@ -89,12 +88,6 @@ def test_a_data_json_is_harvested(context: str | None) -> None:
         job = site.job(NOW + DAY)
         assert job.of(RecordClass.DELETED) == {"https://data.example.gov/id/4"}
 
-        whole = server.files["/data.json"].body
-        server.files["/data.json"] = dataclasses.replace(
-            server.files["/data.json"], body=whole[: len(whole) // 2]
-        )
-        assert site.job().errors and len(site.packages) == 4
-
 
 def crawl(*found: dict[str, Any]) -> tuple[CatalogueSite, Job]:
     """Harvest some versions of a data.json, and return the last job."""
@@ -177,16 +170,6 @@ def test_distributions_keep_the_order_of_their_list() -> None:
     job, after = crawled(ordered, turned)
     assert job.of(RecordClass.CHANGED) == {"https://data.example.gov/id/1"}
     assert after == {**before, "resources": before["resources"][::-1]}
-
-
-def test_a_distribution_that_is_only_named_stays_what_it_was() -> None:
-    iri = "https://data.example.gov/z"
-    first = {"@id": iri, "title": "Zip", "accessURL": "https://data.example.gov/z.zip"}
-    before = {**dataset(1), "distribution": [first]}
-    after = {**before, "title": "Another title", "distribution": [{"@id": iri}]}
-    site, job = crawl({"dataset": [before]}, {"dataset": [after]})
-    (package,) = site.packages.values()
-    assert job.errors == [] and package.title == "Another title" and package.resources == ["Zip"]
 
 
 def test_a_data_json_that_is_read_in_parts_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,20 +81,6 @@ def test_rdf_xml_that_breaks_a_rule_is_read_with_a_warning(server: Documents) ->
 # Moves between lists
 
 
-def test_a_dataset_moves_between_catalogs(server: Documents, site: CatalogueSite) -> None:
-    server.publish("/c", "<> dcat:catalog <a>, <b> .")
-    server.publish("/a", far(1, 2))
-    server.publish("/b", far(3))
-    site.job()
-    before = titles(site)
-    server.publish("/a", far(1))
-    server.publish("/b", far(2, 3))
-    job = site.job()
-    assert job.errors == [] and job.of(MOVED) == {"http://data.example/2"}
-    assert titles(site) == before
-    unchanged(site)
-
-
 # Identities
 
 

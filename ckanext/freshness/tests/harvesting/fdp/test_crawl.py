@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,14 +10,12 @@ import pytest
 from rdflib import DCTERMS
 
 from ckanext.freshness.harvesting.record import guid_of
-from ckanext.freshness.harvesting.source_client import for_each
 from ckanext.freshness.harvesting.source_config import SourceConfig
 from ckanext.freshness.harvesting.strategy import WITHDRAWN_AFTER, RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     DAY,
     NOW,
     Site,
-    catalogs_too,
     harvested,
     unchanged,
     urls,
@@ -39,8 +36,6 @@ from ckanext.freshness.tests.servers.replay import (
 )
 
 HEALTH = "/catalog/29a67c47-213e-473e-8c87-8931768d9357"
-BIOBANK = "/biobank/f8f682f6-c224-4e0d-ab70-92817d16d642"
-STUDY = "/study/cac397a5-89f7-4b85-bdb1-6dea31e66816"
 SERIES = "/datasetseries/e36985dd-ebd6-4cc8-a7d0-be48db319e01"
 IN_STUDY = "/dataset/92c8d5ae-cdcc-4255-8abd-983af4cb0ad9"
 IN_BIOBANK = "/dataset/48df08ea-6068-4140-a477-80a9657470e5"
@@ -68,23 +63,6 @@ def test_every_type_between_catalog_and_dataset_is_followed() -> None:
             "draft": 5,
         }
         unchanged(site)
-
-
-@pytest.mark.parametrize("container", [BIOBANK, STUDY])
-@pytest.mark.parametrize("status", [403, 404])
-def test_a_failing_record_between_catalog_and_dataset_deletes_nothing(
-    container: str, status: int
-) -> None:
-    """Its datasets still answer under their own URLs."""
-    with ReplayServer(FDP_TYPES) as server:
-        site = Site(server, url=f"{server.url}/")
-        site.job()
-        server.faults[container] = faults.Status(status)
-        for day in range(2):
-            job = site.job(NOW + day * DAY)
-            assert job.of(RecordClass.DELETED) == set()
-        assert len(site.packages) == 37
-        assert any(container in error for error in job.container_errors)
 
 
 def test_a_catalog_that_lost_its_type(fdp: FdpServer) -> None:
@@ -560,45 +538,4 @@ def test_a_service_that_cannot_be_read_takes_nothing_away_at_once(fdp: FdpServer
 # Requests
 
 
-def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    for n in range(4):
-        fdp.add_dataset(catalog, str(n))
-    site = Site(fdp, config=catalogs_too)
-    site.job()
-    assert site.memory.recalled == set()
-    parsed = {url for url in site.memory.rows if "#" not in url}
-    assert len(parsed) == 6  # root, catalog, datasets
-    job = unchanged(site)
-    assert {url for url in site.memory.recalled if "#" not in url} == parsed
-    # Nor are the records mapped.
-    assert [one.contents for one in job.crawled.values()] == [None] * 5
-
-
 # Parts
-
-
-def test_calls_for_each_item() -> None:
-    async def main() -> None:
-        under_way: list[int] = []
-        done: list[int] = []
-        most = 0
-
-        async def work(number: int) -> None:
-            nonlocal most
-            under_way.append(number)
-            most = max(most, len(under_way))
-            await asyncio.sleep(0)
-            under_way.remove(number)
-            if number == 20:
-                raise LookupError("first")
-            done.append(number)
-
-        await for_each(2, work, range(10))
-        assert (sorted(done), most) == (list(range(10)), 2)
-        with pytest.raises(LookupError, match="first"):
-            await for_each(2, work, range(20, 30))
-        assert len(done) < 15
-        assert len(asyncio.all_tasks()) == 1
-
-    asyncio.run(main())

@@ -182,9 +182,8 @@ def test_false_declarations(charset: str, declared: str, encoding: str, text: st
 @pytest.mark.parametrize(
     "encoding",
     [
-        *("base64", "zlib", "bz2", "hex", "quopri", "rot13", "uu", "idna", "punycode", "undefined"),
-        *("unicode_escape", "raw_unicode_escape", "utf-7", "mbcs", "oem", "cp037", "EBCDIC-CP-US"),
-        *("x-nothing", "os", "../../x", "a" * 500, "utf-8\u00e9", "codecs.open"),
+        *("base64", "zlib", "rot13", "idna", "undefined", "unicode_escape", "utf-7", "cp037"),
+        *("x-nothing", "../../x", "a" * 500, "utf-8\u00e9", "codecs.open"),
     ],
 )
 def test_an_encoding_that_is_no_text_encoding_of_the_web_is_refused(encoding: str) -> None:

@@ -19,7 +19,7 @@ from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.hostile import Canary
 
-TURTLE, N3, NT = "text/turtle", "text/n3", "application/n-triples"
+TURTLE, N3 = "text/turtle", "text/n3"
 XML, JSON_LD = "application/rdf+xml", "application/ld+json"
 MIB = 1024 * 1024
 
@@ -59,14 +59,6 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         with_dtd(f'<!ENTITY e9 "{"x" * MIB}">', "&e9;" * 2000),
         "512 MiB of memory",
     ),
-    "a long entity in many texts": (
-        XML,
-        with_dtd(
-            f'<!ENTITY e9 "{"x" * MIB}">',
-            "</rdf:value><rdf:value>".join(f"&e9;{n}" for n in range(100)),
-        ),
-        "characters",
-    ),
     "decimal": (
         TURTLE,
         b'<a> <b> "1e999999999"^^<http://www.w3.org/2001/XMLSchema#decimal> .',
@@ -74,7 +66,6 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     ),
     "error at the end": (TURTLE, b"<a> <b> <c> .\n" * (20 * MIB // 14) + b"<a>", "triples"),
     "escapes in N3": (N3, ESCAPES, "512 MiB of memory"),
-    "escapes in N-Triples": (NT, ESCAPES, "512 MiB of memory"),
     "a text of 5 MB": (TURTLE, b'<a> <b> "' + b"[]," * 1_700_000 + b'" .', "a text of more than"),
     "contexts that name one another": (
         JSON_LD,
