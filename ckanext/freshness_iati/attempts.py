@@ -118,8 +118,13 @@ def last_of(attempts: Sequence[Attempt], method: str) -> Attempt | None:
 
 def kept(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
     """Return the attempts that are kept of a file, newest first: the last ones, and the last by each method."""
-    last = [last_of(attempts, method) for method in ("HEAD", "GET")]
-    return attempts[:KEPT] + tuple(each for each in attempts[KEPT:] if each in last)
+    found = list(attempts[:KEPT])
+    methods = {each["method"] for each in found}
+    for each in attempts[KEPT:]:
+        if each["method"] not in methods:
+            methods.add(each["method"])
+            found.append(each)
+    return tuple(found)
 
 
 def error_details(

@@ -57,7 +57,7 @@ MOST_MESSAGES = 100
 MOST_STORE_ERRORS = 5
 """How many files that could not be stored are named in a report."""
 
-BATCH = 500
+BATCH = 1000
 """Most results of one transaction."""
 
 

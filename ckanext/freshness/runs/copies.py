@@ -146,8 +146,8 @@ def stored_files(resource_ids: Sequence[str]) -> list[StoredFiles]:
 
 def verified(resource_ids: Collection[str], at: datetime) -> None:
     """Store that the sources still have the copied files; nothing is committed."""
-    rows = model.Session.query(Copy).filter(Copy.resource_id.in_(list(resource_ids)))
-    rows.update({"verified_at": utc(at)}, synchronize_session=False)
+    values = {"ids": list(resource_ids), "at": utc(at)}
+    model.Session.execute(sa.text(_VERIFIED), values)
 
 
 def owners(keys: Collection[str]) -> set[str]:
@@ -347,6 +347,7 @@ INSERT INTO freshness_copy
 SELECT f.* FROM jsonb_populate_recordset(NULL::freshness_copy, CAST(:rows AS jsonb)) f
 JOIN resource r ON r.id = f.resource_id AND r.state = 'active'
 ON CONFLICT (resource_id) DO UPDATE SET {_NEWER}"""
+_VERIFIED = "UPDATE freshness_copy SET verified_at = :at WHERE resource_id = ANY(:ids)"
 # The second table has the rows as they were when the statement began, with their keys.
 _EXPIRE = """
 UPDATE freshness_copy c SET key = NULL, zip_key = NULL
