@@ -41,7 +41,7 @@ from ckanext.freshness.web.urls import display_url
 from . import datasets, publication, rules
 from .iati_check import IatiCheckResult, IatiTools, KnownFile, check_files
 from .model import IatiDataset
-from .report import KIND, CycleReport, cycle_lock
+from .report import KIND, CycleReport
 from .rules import IatiOutcome
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def run_cycle(
     """
     store = copies.store()
     source_id, title = source.id, source.title or source.url
-    lock_name = cycle_lock(source_id)
+    lock_name = f"iati {source_id}"
     with telling_of_loss(), locked_if_free(lock_name) as lock:
         if lock is None:
             words = tk._("Another cycle of {source} is under way: nothing was done")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.copies.store import StoreError
-from ckanext.freshness.dates import utc, utc_words
+from ckanext.freshness.dates import utc_words
 from ckanext.freshness.doctor import no_store
 from ckanext.freshness.doctor.findings import SiteFinding, note, problem
 from ckanext.freshness.runs import copies
@@ -18,7 +17,10 @@ from . import datasets, report
 
 
 def sources(now: datetime) -> Iterator[SiteFinding]:
-    """Report IATI sources without a place for copies or without a recent good cycle."""
+    """Report IATI sources without a place for copies, and those whose last cycle failed.
+
+    Nights that do not run are reported for the whole site.
+    """
     found = datasets.sources()
     if found and not copies.is_wanted():
         try:
@@ -35,20 +37,6 @@ def sources(now: datetime) -> Iterator[SiteFinding]:
                 f"{update}, and ckan freshness nightly by cron",
             )
             continue
-        begun = f"The update cycle of the IATI source {name} of {utc_words(last.started_at)}"
-        if utc(now) - last.started_at > _CYCLE:
-            yield problem(
-                f"{begun} is the last one, although one is due each night",
-                f"Run ckan freshness nightly by cron, once a night. At once: {update}",
-            )
         if last.error:
+            begun = f"The update cycle of the IATI source {name} of {utc_words(last.started_at)}"
             yield problem(f"{begun} failed: {last.error}", f"Correct the cause, then: {update}")
-        elif last.ended_at is None and not is_held(report.cycle_lock(source.id)):
-            yield problem(
-                f"{begun} was killed: it has not ended, and no process runs it",
-                f"The next cycle completes its work: {update}",
-            )
-
-
-_CYCLE = timedelta(days=2)
-"""A nightly cycle may be missed once."""

@@ -28,11 +28,6 @@ KIND = "iati"
 """The kind of the cycles' rows among the runs."""
 
 
-def cycle_lock(source_id: str) -> str:
-    """Return the name of the lock that a process holds as long as it does an update cycle of a source."""
-    return f"iati {source_id}"
-
-
 GAUGES: Mapping[str, str] = {
     "total_number_of_datasets": "The total number of datasets",
     "datasets_with_download": "The number of datasets with a copy of their last good download",

@@ -12,7 +12,6 @@ from ckan import model
 from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
-from ckanext.freshness.doctor.findings import Severity
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.tests.doctor.conftest import NOW, findings
 from ckanext.freshness_iati import doctor
@@ -44,17 +43,6 @@ def add_cycle(source: str, hours: float, **more: Any) -> None:
     values = {"ended_at": at, "options": options, "kind": "iati", "version": "1", **more}
     model.Session.add(CheckRun(id=f"cycle {hours}", started_at=at, **values))
     model.Session.commit()
-
-
-@pytest.mark.parametrize(("hours", "late"), [(1, False), (48, False), (48.1, True)])
-def test_cycles_that_do_not_come(source: str, hours: float, late: bool) -> None:
-    add_cycle(source, hours)
-    found = findings(doctor.sources)
-    assert len(found) == late
-    if late:
-        assert found[0].severity is Severity.PROBLEM
-        assert "iati-source of 2026-03-01 11:54 UTC is the last one" in found[0].text
-        assert found[0].advice.endswith("ckan iati update iati-source")
 
 
 def test_a_cycle_that_failed(source: str) -> None:

@@ -16,7 +16,6 @@ from ckanext.freshness.runs import copies
 from ckanext.freshness.tests.processes import killed_at, until
 from ckanext.freshness_iati import datasets as rows
 from ckanext.freshness_iati import publication
-from ckanext.freshness_iati.report import cycle_lock
 
 from .cycles import Site
 from .test_cycle import datasets, done
@@ -41,7 +40,7 @@ def test_the_next_cycle_makes_it_good(site: Site, point: str, store_folder: Path
     site.unregister(gone)
     killed_at(*POINTS[point], site.later(hours=1).update)
     # PostgreSQL keeps the lock until it notices that the process is gone.
-    until(lambda: not is_held(cycle_lock(site.source_id)))
+    until(lambda: not is_held(f"iati {site.source_id}"))
     model.Session.remove()
     for copy in model.Session.query(Copy).filter(Copy.key.isnot(None)):
         if copy.package_id == site.row(same).package_id:
