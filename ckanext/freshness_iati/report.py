@@ -19,7 +19,7 @@ from ckanext.freshness.reporting.tables import Context, Row, with_texts
 from ckanext.freshness.settings import OptionError
 from ckanext.freshness.translation import N_, NN_
 
-from . import downloads, publication
+from . import datasets, downloads, publication
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -145,14 +145,8 @@ def last_cycle(source_id: str, *, ended: bool = False) -> Any:
 
 # The page about IATI
 
-LISTED = 5
-"""Failing files on the page; another page lists all."""
-
-FIELDS = (
-    *("source", "name", "title", "publisher", "url", "failing_since", "failures", "error"),
-    *("message", "has_copy", "copy_verified_at"),
-)
-"""The fields of a failing file in CSV and JSON."""
+LISTED = 100
+"""Most failing files of a source on the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +232,10 @@ def sources(context: Context) -> list[SourceOverview]:
 def _overview(source: Any, context: Context, *, is_only: bool) -> SourceOverview:
     last = last_cycle(source.id)
     condition, values = visibility.condition(context)
-    values |= {"source": source.id, "since": None if last is None else last.started_at}
+    since = None if last is None else last.started_at
+    values |= {"source": source.id, "since": since, "limit": LISTED}
     row = model.Session.execute(sa.text(_FIGURES.format(visible=condition)), values).one()
+    failing = model.Session.execute(sa.text(_FAILING.format(visible=condition)), values)
     try:
         files = publication.published_files(source.id)
         trouble = None
@@ -260,30 +256,9 @@ def _overview(source: Any, context: Context, *, is_only: bool) -> SourceOverview
         ],
         trouble=trouble,
         last=None if last is None else runs.line(last),
-        rows=list(failing(context, [source.id], limit=LISTED)),
+        rows=list(map(with_texts, failing.mappings())),
         **row._mapping,
     )
-
-
-def failing(
-    context: Context,
-    source_ids: Sequence[str] | None = None,
-    *,
-    offset: int = 0,
-    limit: int | None = None,
-) -> Iterator[Row]:
-    """Yield the failing files of public sources, those that began to fail last first.
-
-    :param source_ids: of public sources; None for all
-    """
-    if source_ids is None:
-        source_ids = [source.id for source in publication.public_sources()]
-    condition, values = visibility.condition(context)
-    values |= {"sources": list(source_ids), "offset": offset, "limit": limit}
-    for row in model.Session.execute(
-        sa.text(_FAILING.format(visible=condition)), values
-    ).mappings():
-        yield with_texts(row)
 
 
 def reason(row: Row) -> str:
@@ -300,59 +275,39 @@ _FIGURES = f"""
 SELECT count(*) AS registered, count(c.key) AS available,
     count(i.failing_since) AS failing,
     count(c.key) FILTER (WHERE i.failing_since IS NOT NULL) AS served,
-    count(*) FILTER (WHERE {{changed}}) AS changed,
-    count(DISTINCT i.organisation_id) FILTER (WHERE {{changed}}) AS publishers
+    count(*) FILTER (WHERE new.changed) AS changed,
+    count(DISTINCT i.organisation_id) FILTER (WHERE new.changed) AS publishers
 {_OF_SOURCE}
-WHERE i.source_id = :source""".replace(
-    "{changed}",
-    "i.content_changed >= CAST(:since AS timestamp)",
-)
+CROSS JOIN LATERAL (SELECT i.content_changed >= CAST(:since AS timestamp) AS changed) new
+WHERE i.source_id = :source"""
 
 _FAILING = f"""
-SELECT s.name AS source, p.name, coalesce(nullif(p.title, ''), p.name) AS title,
-    coalesce(nullif(g.title, ''), i.organisation_name) AS publisher,
-    last.error ->> 'source_url' AS url, i.failing_since, CAST(i.state -> 'failures' AS integer) AS failures,
+SELECT p.name, coalesce(nullif(p.title, ''), p.name) AS title,
+    coalesce(nullif(g.title, ''), i.organisation_name) AS publisher, i.failing_since,
     last.error ->> 'error_type' AS error, last.error ->> 'detailed_message' AS message, last.http_status,
-    c.key IS NOT NULL AS has_copy, CASE WHEN c.key IS NOT NULL THEN c.verified_at END AS copy_verified_at
+    c.key IS NOT NULL AS has_copy, c.verified_at AS copy_verified_at
 {_OF_SOURCE}
-JOIN package s ON s.id = i.source_id
 LEFT JOIN "group" g ON g.id = p.owner_org
 CROSS JOIN LATERAL (
     SELECT i.state #> '{{{{attempts,0,error_details}}}}' AS error,
         i.state #>> '{{{{attempts,0,http_status}}}}' AS http_status
 ) last
-WHERE i.source_id = ANY(:sources) AND i.failing_since IS NOT NULL
-ORDER BY i.failing_since DESC, i.resource_id OFFSET :offset LIMIT :limit"""
+WHERE i.source_id = :source AND i.failing_since IS NOT NULL
+ORDER BY i.failing_since DESC, i.resource_id LIMIT :limit"""
 
 
 # Prometheus
 
 
 def gauges() -> Iterator[Metric]:
-    """Yield the figures of each source's last finished cycle.
-
-    A single source has no label, so that dashboards of the Bulk Data Service still work.
-    """
+    """Yield the figures of each source's last finished cycle."""
     # Imported only here: web workers need no client of Prometheus.
     from prometheus_client.core import GaugeMetricFamily
 
-    figures: dict[str, dict[str, float]] = {}
-    for source in model.Session.execute(sa.text(_SOURCES)).all():
+    families = [GaugeMetricFamily(*one, labels=["source"]) for one in GAUGES.items()]
+    for source in datasets.sources():
         last = last_cycle(source.id, ended=True)
-        if last is not None:
-            figures[source.name] = last.datasets or {}
-    if not figures:
-        return
-    has_label = len(figures) > 1
-    for name, help_text in GAUGES.items():
-        family = GaugeMetricFamily(name, help_text, labels=["source"] if has_label else [])
-        for source_name, of_source in figures.items():
-            values = [source_name] if has_label else []
-            family.add_metric(values, float(of_source.get(name, 0)))
-        yield family
-
-
-_SOURCES = """
-SELECT DISTINCT r.options ->> 'source' AS id, coalesce(p.name, r.options ->> 'source') AS name
-FROM freshness_run r LEFT JOIN package p ON p.id = r.options ->> 'source'
-WHERE r.kind = 'iati' AND (p.id IS NULL OR p.state = 'active') ORDER BY id"""
+        for family in families if last is not None else ():
+            name = model.Package.get(source.id).name
+            family.add_metric([name], float((last.datasets or {}).get(family.name, 0)))
+    yield from families

@@ -7,18 +7,13 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from ckanext.freshness.copies.store import StoreError
-from ckanext.freshness.reporting import tables
 from ckanext.freshness.settings import OptionError
 from ckanext.freshness.views import guarded
 from ckanext.freshness.views.report import reader, with_error_pages
 from ckanext.freshness.views.responses import (
-    FORMATS,
     abort,
     download,
-    file_of,
     may,
-    page_number,
-    redirect_to,
     refuse_store,
     render,
 )
@@ -26,11 +21,6 @@ from ckanext.freshness.views.responses import (
 from . import publication, report
 
 iati = guarded(Blueprint("freshness_iati_page", __name__))
-
-LONG = 50
-"""Failing files on a page."""
-
-_ENDINGS = ",".join(FORMATS)
 
 
 @iati.route("/iati", strict_slashes=False)
@@ -42,25 +32,6 @@ def read() -> ResponseReturnValue:
         "freshness/iati.html",
         {"sources": shown, "reason": report.reason, "sees_runs": may("freshness_run_list")},
     )
-
-
-@iati.route("/iati/failing")
-@with_error_pages
-def failing() -> ResponseReturnValue:
-    """List all failing files."""
-    number = page_number()
-    rows = report.failing(reader(), offset=(number - 1) * LONG, limit=LONG + 1)
-    page = tables.page(rows, number, LONG)
-    if number > 1 and not page.rows:
-        return redirect_to("freshness_iati_page.failing")
-    return render("freshness/iati_failing.html", {"page": page, "reason": report.reason})
-
-
-@iati.route(f"/iati/failing.<any({_ENDINGS}):ending>")
-@with_error_pages
-def failing_file(ending: str) -> ResponseReturnValue:
-    """Download the list of failing files."""
-    return file_of(report.failing(reader()), report.FIELDS, "iati-failing", ending)
 
 
 @iati.route("/iati/<filename>", methods=["GET"])

@@ -47,7 +47,6 @@ SITE_PAGES = (
     SitePage("history", "/freshness/history"),
     SitePage("runs", "/freshness/runs", _SYSADMINS),
     SitePage("iati", "/iati"),
-    SitePage("iati-failing", "/iati/failing"),
     SitePage("dataset", "/dataset/{dataset}/freshness"),
     SitePage("no-working-link", "/dataset/{gone}/freshness"),
     SitePage("dataset-page", "/dataset/{dataset}"),

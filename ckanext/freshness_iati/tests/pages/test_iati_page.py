@@ -11,7 +11,6 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.pages.conftest import Get, Read
-from ckanext.freshness.tests.pages.reports import rows_of
 from ckanext.freshness.tests.pages.test_runs import text, words
 from ckanext.freshness_iati.tests.cycle.cycles import Site
 from ckanext.freshness_iati.tests.servers.registry import RegistryServer
@@ -71,22 +70,13 @@ def test_what_everybody_sees(world: Any, read: Read, get: Get) -> None:
     assert all("KiB made" in text(row) for row in page.select(".fr-rows .fr-meta"))
 
 
-def test_failing_files(world: Any, read: Read, get: Get) -> None:
-    for path in ("/iati", "/iati/failing"):
-        lately, never = [text(row) for row in read(path).select(".fr-list > li")]
-        assert "Second Life · The file is not IATI XML · failing for" in lately, path
-        assert "Copy of" in lately and "No copy" in never, path
-        assert "Second Life · The file is gone (404 Not Found) · failing for" in never, path
-        # The private dataset comes third.
-        assert len(read(path, "sysadmin").select(".fr-list > li")) == 3, path
-    listed = rows_of(get("/iati/failing.csv"))
-    assert [(row["error"], row["has_copy"]) for row in listed] == [
-        ("not_iati_content", "true"),
-        ("http_non_200", "false"),
-    ]
-    assert len(get("/iati/failing.json").get_json()) == 2
-    for number in ("0", "0000001" + 20 * "9"):
-        read(f"/iati/failing?page={number}", status=400)
+def test_failing_files(world: Any, read: Read) -> None:
+    lately, never = [text(row) for row in read("/iati").select(".fr-list > li")]
+    assert "Second Life · The file is not IATI XML · failing for" in lately
+    assert "Copy of" in lately and "No copy" in never
+    assert "Second Life · The file is gone (404 Not Found) · failing for" in never
+    # The private dataset comes third.
+    assert len(read("/iati", "sysadmin").select(".fr-list > li")) == 3
 
 
 def test_the_page_of_a_dataset_shows_the_attempts_of_its_cycles(world: Any, read: Read) -> None:
