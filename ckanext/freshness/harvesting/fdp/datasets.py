@@ -152,6 +152,8 @@ class DatasetReader:
             *seen.listed_in,
             seen.part_of or "",
             *member.distributions,
+            # Those that a container only lists may become its own, although no document of theirs has changed.
+            str(member.names_distributions),
             *(one.digest for one in answers.documents.values()),
         )
         is_moved = known is not None and known.guid != guid

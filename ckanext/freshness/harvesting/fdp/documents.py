@@ -68,6 +68,8 @@ class ListedDataset:
     distributions: list[str] = field(default_factory=list)
     """Distributions with documents of their own: those that the dataset names. If it names none, those that a
     container in the document lists, which may belong to other datasets."""
+    names_distributions: bool = False
+    """It names distributions itself."""
     series: list[str] = field(default_factory=list)
     """Series that the dataset is in."""
     parts: list[str] = field(default_factory=list)
@@ -261,6 +263,7 @@ def _member(graph: Graph, node: URIRef) -> ListedDataset:
         digest=digest_of(descriptions(graph, node, distributions_inside(graph, node))),
         part_of=_iris(graph.objects(node, DCTERMS.isPartOf)),
         distributions=undescribed(listed, [graph]),
+        names_distributions=bool(named),
         series=_listed(graph, {node}, SERIES_PREDICATES),
         parts=_contained(graph, {node}, SERIES_PREDICATES),
         is_catalog=(node, RDF.type, DCAT.Catalog) in graph

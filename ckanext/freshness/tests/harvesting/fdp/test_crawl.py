@@ -373,6 +373,20 @@ def test_layouts(fdp: FdpServer, layout: Layout) -> None:
     assert len(site.job().of(RecordClass.DELETED)) == 1
 
 
+def test_a_dataset_names_what_its_container_only_listed(fdp: FdpServer) -> None:
+    """The distribution of another dataset becomes its own, although no document but its own has changed."""
+    catalog = fdp.add_catalog()
+    dataset, other = fdp.add_dataset(catalog), fdp.add_dataset(catalog, distributions=0)
+    fdp.list_also(fdp.add_distribution(other, title="Of another"), dataset)
+    fdp.layout = Layout(member_links=False)
+    site = Site(fdp)
+    site.job()
+    assert site.packages[fdp.iri_of(dataset)].resources == ["File 1", "File 2"]
+    fdp.layout = Layout()
+    site.job()
+    assert site.packages[fdp.iri_of(dataset)].resources == ["File 1", "File 2", "Of another"]
+
+
 # Hosts and secrets
 
 
