@@ -6,7 +6,6 @@ All are accessible, fit on small screens and load nothing from other hosts.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -299,53 +298,6 @@ def test_right_to_left(tab: Any) -> None:
     # The bar begins on the right.
     first, last = (tab.locator(".fr-bar a").nth(number).bounding_box() for number in (0, -1))
     assert first["x"] > last["x"]
-
-
-def test_phones_show_the_answer_before_the_facts_about_the_dataset(
-    tab: Any, world: dict[str, Any]
-) -> None:
-    tab.set_viewport_size(PHONE)
-    tab.goto(f"/dataset/{world['ids']['dataset']}/freshness")
-    places = [tab.locator(part).bounding_box()["y"] for part in ("[role=main]", "aside.secondary")]
-    assert places == sorted(places)
-    # The tabs and the chips of a list take one line each, so that its first row is not far.
-    tab.goto("/freshness/links")
-    for part in (".page-header .nav-tabs > li", ".fr-filters > li"):
-        assert len({one.bounding_box()["y"] for one in tab.locator(part).all()}) == 1
-    heights = [tab.locator(part).first.bounding_box()["y"] for part in (".fr", "tbody tr")]
-    assert heights[1] - heights[0] < 450
-
-
-def test_cards_on_tablets_say_what_their_values_are(tab: Any) -> None:
-    """A table whose head is hidden has its names and its sorting elsewhere."""
-    tab.set_viewport_size({"width": 900, "height": 900})
-    tab.goto("/freshness/links")
-    name = tab.locator("tbody").get_by_text("Last check:").first
-    tab.locator("thead").wait_for(state="hidden")
-    name.wait_for()
-    tab.get_by_label("Sort by").wait_for()
-    tab.set_viewport_size(WIDE)
-    name.wait_for(state="hidden")
-
-
-def test_five_cards_stand_in_one_row(tab: Any, world: dict[str, Any]) -> None:
-    tab.context.set_extra_http_headers({"Authorization": world["tokens"]["sysadmin"]})
-    tab.goto("/freshness")
-    for width, rows in ((1440, [5]), (1100, [5]), (768, [5])):
-        tab.set_viewport_size({"width": width, "height": 900})
-        # The figures, too, although some titles have two lines.
-        for part in (".fr-card", ".fr-card b"):
-            places = [round(one.bounding_box()["y"]) for one in tab.locator(part).all()]
-            assert list(Counter(places).values()) == rows, (width, part)
-
-
-def test_the_smallest_share_has_its_name_beside_the_chart(tab: Any) -> None:
-    tab.goto("/freshness")
-    tab.locator(".fr-ends > span").evaluate_all(
-        "all => all.forEach((one, place) => { one.style.flexGrow = place ? 1 : 200; })"
-    )
-    places = [one.bounding_box() for one in tab.locator(".fr-ends > span").all()]
-    assert len(places) > 2 and all(one["height"] >= 12 for one in places)
 
 
 def test_bars_and_keys_keep_their_colours_in_high_contrast(tab: Any) -> None:

@@ -13,11 +13,8 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.dates import utc_now
 from ckanext.freshness.harvesting.rdf import parsing
 from ckanext.freshness.mails import digests
-from ckanext.freshness.runs import check_run
-from ckanext.freshness.runs.check_run import CheckScope
 from ckanext.freshness.tests.browser.conftest import Hand, settle
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
@@ -25,7 +22,6 @@ from ckanext.freshness.tests.harvesting.harvested_site import work
 from ckanext.freshness.tests.mails.conftest import OVERDUE, age, later, sends_to
 from ckanext.freshness.tests.mails.test_new_facts import change
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
-from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.servers.faults import Status as Answers
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.smtp import MailHost
@@ -297,28 +293,3 @@ def test_an_administrator_adds_the_first_source(hand: Visitor, fdp: FdpServer) -
     elsewhere(harvest_what_was_asked, source_id)
     hand.tab.goto(f"/harvest/admin/{source_id}")
     hand.reads("4 new", "Next job within a few minutes")
-
-
-def test_an_editor_says_which_column_says_when(hand: Visitor) -> None:
-    editor = editor_of("lights")
-    with FileServer(address="127.0.0.2") as server:
-        rows = "".join(f"2026-03-{day:02},2026-01-{day:02}\n" for day in range(1, 29))
-        text = f"reported,repaired\n{rows}".encode()
-        server.files["/lamps.csv"] = Served(200, text, {"Content-Type": "text/csv"})
-        link = {"name": "Lamps", "url": f"{server.url}/lamps.csv", "format": "CSV"}
-        made = factories.Dataset(name="lamps", owner_org="lights", resources=[link])
-        elsewhere(check_run.check, CheckScope((made["id"],)), utc_now)
-    hand.log_in(editor)
-    hand.tab.goto("/dataset/lamps/freshness")
-    hand.reads_nothing_of("Data up to")
-    hand.tab.locator("summary", has_text="Which column says when?").click()
-    column = hand.tab.get_by_label("Which column says when?", exact=True)
-    column.select_option("reported (up to 28 March 2026)")
-    hand.click("button", "Save")
-    hand.reads("Thank you. Your answer counts from now on.", "Data up to 28 March 2026.")
-    hand.tab.locator("summary", has_text="Which column says when?").click()
-    assert column.input_value() == '[null, "reported"]'
-    column.select_option("None of them")
-    hand.click("button", "Save")
-    hand.reads("Thank you.")
-    hand.reads_nothing_of("Data up to")

@@ -85,16 +85,6 @@ def test_a_link_is_postponed_in_its_row(hand: Hand, path: str) -> None:
     assert tab.locator(f"a[href*='/dataset/other-{name}/']").count() == 0
 
 
-def test_a_row_that_is_unticked_is_left_out(hand: Hand) -> None:
-    tab = hand.tab
-    tab.goto("/freshness/datasets")
-    tab.get_by_label("All on this page").check()
-    for box in tab.locator("[name=id]").all():
-        box.uncheck()
-    tab.locator("[name=all]:not(:checked)").wait_for()
-    tab.locator("button[value='confirm::']").wait_for(state="hidden")
-
-
 FOCUSED = """() => {
     const one = document.activeElement, style = getComputedStyle(one);
     const isSeen = style.outlineStyle !== 'none' || style.boxShadow !== 'none';
@@ -141,36 +131,6 @@ def test_ten_confirmations_in_a_filtered_list_take_10_clicks(hand: Hand) -> None
     tab.goto("/freshness")
     tab.go_back()
     tab.get_by_text("1 to 2 of 2").wait_for()
-
-
-@pytest.mark.parametrize("hand", [False], indirect=True)
-def test_without_scripts_one_stays_in_the_list(hand: Hand) -> None:
-    for name in ("first", "second"):
-        make_dataset(Status.OVERDUE, name, title=f"Slow {name}", owner_org="relief")
-    model.Session.remove()
-    hand.tab.goto("/freshness/datasets?status=overdue&q=Slow")
-    for name, left in (("first", "second"), ("second", None)):
-        hand.click("button", rf"Confirm\s*: Slow {name}")
-        hand.tab.get_by_text(f"You confirmed that Slow {name} is still accurate.").wait_for()
-        query, _, anchor = hand.tab.url.partition("/freshness/datasets?")[2].partition("#")
-        assert set(query.split("&")) >= {"status=overdue", "q=Slow"}
-        if left:
-            assert hand.tab.locator(f"#{anchor}", has_text=f"Slow {left}").count() == 1
-    hand.click("button", "Undo")
-    hand.tab.get_by_role("button", name=re.compile(r"Confirm\s*: Slow second")).wait_for()
-
-
-def test_menus_close_by_escape_and_by_a_click_outside(hand: Hand) -> None:
-    hand.tab.goto("/freshness/mine")
-    link = hand.tab.get_by_role("link", name="CSV", exact=True)
-    for close in ("Escape", "click"):
-        hand.tab.get_by_role("button", name="Export").click()
-        link.wait_for()
-        if close == "Escape":
-            hand.tab.keyboard.press("Escape")
-        else:
-            hand.tab.get_by_role("heading", name="My tasks").click()
-        link.wait_for(state="hidden")
 
 
 def test_each_task_by_keyboard_alone(hand: Hand) -> None:

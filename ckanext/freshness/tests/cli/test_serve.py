@@ -18,16 +18,12 @@ import pytest
 
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection
 from ckanext.freshness.cli import serve
-from ckanext.freshness.cli.serve import Children, Part, last_due, pause_after
+from ckanext.freshness.cli.serve import Children, Part, last_due
 from ckanext.freshness.reporting import counts
 from ckanext.freshness.tests import processes
 from ckanext.freshness.tests.processes import write_ini
 
 UTC = timezone.utc
-
-
-def test_pauses_double_up_to_a_minute() -> None:
-    assert [pause_after(number) for number in range(10)] == [1, 1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
 @pytest.mark.parametrize(
@@ -171,16 +167,6 @@ def test_all_end_within_ten_seconds(count: int, capsys: pytest.CaptureFixture[st
 
     # The second signal comes after three seconds, the last after five.
     assert {1: 0, 2: 3, 9: 5}[count] <= asyncio.run(scenario()) < 10
-
-
-def test_a_line_without_end_costs_nothing_but_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    children = Children([sys.executable, "-c"])
-    program = (
-        "import sys; print('x' * 3_000_000); print('after'); print('\\udcff', file=sys.stderr)"
-    )
-    assert asyncio.run(children.call(Part("long", (program,)))) == 0
-    shown = capsys.readouterr().out
-    assert "long    | (A line was too long to be shown.)" in shown and "long    | after" in shown
 
 
 def ckan_serve(folder: Path, *arguments: str) -> subprocess.Popen[str]:

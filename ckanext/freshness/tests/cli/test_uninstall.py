@@ -114,13 +114,6 @@ def test_solr_is_away(act: Act, cli: Any) -> None:
     assert stored(made["id"]) == {"frequency": "weekly"}
 
 
-def test_the_plugins_are_enabled(act: Act, cli: Any) -> None:
-    made = new(act)
-    done = run(cli, "--drop-tables", "--yes", plugins="harvest freshness fdp_harvester")
-    assert done.exit_code == 1 and "Remove freshness fdp_harvester from" in done.output
-    assert "freshness" in stored(made["id"]) and existing_tables()
-
-
 @pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 def test_the_tables_go_last(act: Act, cli: Any, migrate_db_for: Callable[[str], None]) -> None:
     made = new(act)

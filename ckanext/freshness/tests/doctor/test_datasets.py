@@ -71,15 +71,6 @@ def test_datasets_without_resources() -> None:
     assert found == "1 dataset has no resources, so there is nothing to download: empty"
 
 
-def test_datasets_without_an_update_frequency() -> None:
-    factories.Dataset(extras=[{"key": "frequency", "value": "daily"}])
-    assert told("update frequency") == []
-    make("unknown")
-    factories.Dataset(extras=[{"key": "frequency", "value": "not known"}])
-    (found,) = told("update frequency")
-    assert found.startswith("2 datasets have no update frequency")
-
-
 def test_update_frequencies_that_are_not_understood() -> None:
     for value in ("mai", " mai ", "\x1b[31mred", "x" * 250, "101 years"):
         factories.Dataset(extras=[{"key": "frequency", "value": value}])

@@ -49,14 +49,6 @@ def test_a_service_that_is_away(ckan: Ckan, service: str) -> None:
     assert "queues does not answer" not in output, "Redis is named once"
 
 
-def test_other_commands_say_it_in_one_line(ckan: Ckan) -> None:
-    code, output = ckan("PostgreSQL", "freshness", "prune")
-    assert code == 1
-    # Without CKAN's log.
-    (line,) = (one for one in output.splitlines() if not one.startswith("20"))
-    assert line.startswith("Error: PostgreSQL does not answer")
-
-
 class Site(LoopbackServer):
     def answer(self, request: Request) -> Answer:
         return Answer(200 if request.path == "/data/freshness" else 404)

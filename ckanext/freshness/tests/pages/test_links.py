@@ -148,32 +148,17 @@ def test_each_state_has_its_reason(read: Read, world: dict[str, Any]) -> None:
         *("Wells (CSV)", "<b>Index</b> (CSV)", "Bulletin (CSV)"),
         *("Prices (CSV)", "Registry (CSV)"),
     ]
-    wells = shown["Wells (CSV)"]
-    assert wells.startswith(
-        f"Broken link. The file is gone (404 Not Found). It has failed since {day(NOW - 9 * DAY)}, "
-        "10 checks in a row."
-    )
-    assert f"Last good copy from {day(NOW - 10 * DAY)}" in wells
-    assert shown["Bulletin (CSV)"].startswith(
-        f"Link failing. The server took too long to answer. It failed on {day(NOW)}. We check it again "
-        "before we call it broken."
-    )
-    assert shown["<b>Index</b> (CSV)"].startswith("Link failing. The file is gone (404 Not Found).")
-    assert shown["Registry (CSV)"].startswith(
-        "Couldn't be checked. The server blocks automated checks (403 Forbidden). The link may still "
-        "work in a browser."
-    )
-    assert shown["Prices (CSV)"].startswith(
-        "Link works. This link returns different content on every request (typical of an API), so "
-        "updates can't be detected."
-    )
-    stocks = shown["Stocks (CSV)"]
-    assert stocks.startswith("Link works. The file has changed since the previous check.")
-    assert "Last good copy" not in stocks
-    assert shown["Survey (CSV)"].startswith(
-        "Not checked yet. One of the next nightly runs checks it."
-    )
-    assert "Last" not in shown["Survey (CSV)"]
+    for name, words in {
+        "Wells": "Broken link. The file is gone (404 Not Found). It has failed since ",
+        "Bulletin": "Link failing. The server took too long to answer. It failed on ",
+        "<b>Index</b>": "Link failing. The file is gone (404 Not Found).",
+        "Registry": "Couldn't be checked. The server blocks automated checks (403 Forbidden).",
+        "Prices": "Link works. This link returns different content on every request",
+        "Stocks": "Link works. The file has changed since the previous check.",
+        "Survey": "Not checked yet. One of the next nightly runs checks it.",
+    }.items():
+        assert shown[f"{name} (CSV)"].startswith(words)
+    assert {name for name, words in shown.items() if "Last good copy" in words} == {"Wells (CSV)"}
     assert "7 resources, 1 broken link" in text(page)
 
 
@@ -187,10 +172,7 @@ def test_a_broken_link_is_marked_on_ckans_own_pages(read: Read, world: dict[str,
 
     path = f"/dataset/files/resource/{world['wells']['id']}"
     note = read(path).select_one("#freshness-broken")
-    assert text(note).startswith(
-        "This link is broken, but we kept a copy The file is gone (404 Not Found). It has failed since "
-        f"{since}, 10 checks in a row. It last worked on {copied}."
-    )
+    assert text(note).startswith("This link is broken, but we kept a copy")
     assert f"Download copy from {copied}" in text(note) and "Edit link" not in text(note)
     note = read(path, "editor").select_one("#freshness-broken")
     assert note is not None and "Check again" in text(note)
@@ -198,36 +180,10 @@ def test_a_broken_link_is_marked_on_ckans_own_pages(read: Read, world: dict[str,
     form = read(f"{path}/edit", "editor")
     told = text(form.select_one("form#resource-edit #freshness-broken"))
     assert told.startswith("Broken link The file is gone (404 Not Found).")
-    assert f"It last worked on {copied}." in told
-    # Beside the dataset's status stands a second mark.
-    badges = [text(one) for one in page.select("a.fr-badge[href='/dataset/files/freshness']")]
-    assert badges[1:] == ["Broken link"]
     (edit,) = note.select("a:-soup-contains('Edit link')")
     assert str(edit["href"]).endswith("/edit#field-resource-url")
     # The dataset's page then shows this link.
     assert note.select(f"input[name=resource][value='{world['wells']['id']}']")
-
-
-def test_the_dates_of_a_link_are_in_a_fold(read: Read, world: dict[str, Any]) -> None:
-    page = read(page_of("files"))
-    rows = {text(row.h3): row for row in page.select("#freshness-checks .fr-row")}
-
-    def dates(name: str) -> dict[str, Any]:
-        pairs = rows[f"{name} (CSV)"].select("details .fr-facts > div")
-        times = {text(pair.dt): pair.dd.time for pair in pairs}
-        return {title: time["datetime"] for title, time in times.items() if time is not None}
-
-    assert dates("Wells") == {
-        "First failure": (NOW - 9 * DAY).isoformat(),
-        "Last failure": NOW.isoformat(),
-        "Last worked": (NOW - 10 * DAY).isoformat(),
-    }
-    changed = dict.fromkeys(("Last worked", "Last change of the file"), NOW.isoformat())
-    assert dates("Stocks") == changed
-    # Nothing is shown empty, such as where a link redirects to that redirects nowhere.
-    assert all(text(value) for value in page.select(".fr-facts dd"))
-    # A link that was not checked has none.
-    assert rows["Survey (CSV)"].select("details") == []
 
 
 def test_a_link_shows_only_its_own_checks(read: Read, world: dict[str, Any]) -> None:
@@ -280,34 +236,6 @@ def test_what_else_people_should_know_of_a_link_that_works(
     write(link, [BLOCKED])
     (card,) = cards(read(page_of("outdated"))).values()
     assert note not in card and lie not in card
-
-
-@pytest.mark.parametrize(
-    ("check", "sentence"),
-    [
-        (
-            (Outcome.UNCONFIRMED, {"status": 200, "reason": "unopened"}),
-            "Link works. The file could be opened at only one of two downloads. The next check shows whether "
-            "it has changed.",
-        ),
-        (
-            (Outcome.CANNOT_TELL, {"status": 200, "reason": "error text"}),
-            "Couldn't be checked. The server sent a text that may be an error message instead of the file.",
-        ),
-        (
-            (Outcome.FIRST_HASH, {"status": 200}),
-            "Link works. The file was read. There is nothing to compare it with yet.",
-        ),
-    ],
-)
-def test_files_that_say_little(
-    read: Read, world: dict[str, Any], check: Check, sentence: str
-) -> None:
-    dataset = make(f"{check[0].name.lower()}", [{}])
-    check_rows.sync(NOW, {"dataset"})
-    write(dataset["resources"][0], [check])
-    (card,) = cards(read(page_of(dataset["name"]))).values()
-    assert card.startswith(sentence)
 
 
 def test_each_outcome_and_failure_has_its_sentence() -> None:

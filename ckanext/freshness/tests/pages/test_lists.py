@@ -139,15 +139,6 @@ def test_files_for_spreadsheets(get: Get) -> None:
     assert not get("/freshness/datasets.csv").get_data(as_text=True).startswith("\ufeff")
 
 
-def test_how_late_and_since_when(read: Read) -> None:
-    (row,) = read("/freshness/datasets?q=bridges").select("tbody tr")
-    assert " late" in words(row)
-    (since,) = read("/freshness/changes?since=2026-01-31").select("input[name=since]")
-    assert (since["type"], since["value"]) == ("date", "2026-01-31")
-    (run,) = read("/freshness/changes?since=first", "root").select("input[name=since]")
-    assert run["type"] == "hidden"
-
-
 def test_pages(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "LONG", 2)
     found, path = [], "datasets?sort=title"

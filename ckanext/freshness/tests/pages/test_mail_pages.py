@@ -81,17 +81,6 @@ def test_a_form_without_a_choice_changes_nothing(
     assert choice() == "all"
 
 
-def test_the_choice_of_the_form(strict: Any, path: str) -> None:
-    for value in ("followed", "none", "all"):
-        strict.post(path, data={"choice": value}, status=200)
-        assert choice() == value
-        page = BeautifulSoup(strict.get(path).body, "html.parser")
-        assert checked(page) == [value]
-    # It promises no mail while none is sent.
-    assert "sends no mails about freshness at the moment" in page.get_text()
-    assert "at most one mail a day" not in page.get_text()
-
-
 def test_links_that_nobody_has_got(app: Any, path: str) -> None:
     number, _, signature = path.rpartition("/")[2].partition(".")
     for wrong in (
@@ -118,8 +107,6 @@ def test_the_page_of_who_is_logged_in(app: Any, read: Read) -> None:
     read("/freshness/mails", user, data={"choice": "followed"})
     assert choice("bob@example.org") == "followed"
     assert checked(read("/freshness/mails", user)) == ["followed"]
-    settings = read(f"/user/edit/{user['name']}", user)
-    assert settings.select('a[href="/freshness/mails"]')
     answer = app.get("/freshness/mails", follow_redirects=False)
     assert answer.location.endswith("/user/login?next=/freshness/mails")
     assert "you are not logged in any more" in app.post("/freshness/mails").body

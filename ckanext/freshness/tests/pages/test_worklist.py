@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import time_machine
-from bs4 import BeautifulSoup
 from ckan.lib.jobs import Worker, job_from_id
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
@@ -298,7 +297,6 @@ def test_harvested_datasets_are_mended_at_their_source(read: Read) -> None:
         pages = {
             "broken": broken,
             "due": due,
-            "list": read("/freshness/links?q=harvested", "editor").select_one("tbody"),
             "dataset": read("/dataset/harvested/freshness", "editor").select_one(".fr"),
             "resource": read(f"/dataset/harvested/resource/{resource}", "editor").select_one(".fr"),
         }
@@ -348,10 +346,6 @@ def test_editors_hear_whether_a_worker_takes_the_check(
                     read(f"{here}/check", "editor", data={}).select_one(".flash-messages")
                 ),
                 "page": words(read(here, "editor").select_one("#freshness-checks")),
-                "resource": words(
-                    read(f"/dataset/asked/resource/{resource}", "editor").select_one(".fr")
-                ),
-                "one": words(post(f"check::{resource}", "editor")),
                 "ticked": words(post("check", "editor", id=[resource])),
                 "row": words(post(f"check::{resource}", "editor", htmx=True, list="mine.broken")),
             }
@@ -392,13 +386,3 @@ def test_check_again(post: Post, read: Read, worker: Worker) -> None:
     model.Session.commit()
     assert "Table (Checked): Link works." in words(read(again, "editor"))
     assert "was deleted, or you may not change it" in words(read(again, "stranger"))
-
-
-def test_a_new_login_leads_back_to_the_list(app: Any, world: People) -> None:
-    headers = {"Referer": "http://test.ckan.net/freshness/datasets?q=a"}
-    data = {"do": "confirm::x", "list": "mine"}
-    answer = app.post("/freshness/tasks", data=data, headers=headers)
-    said = "Nothing was changed: you are not logged in any more. Log in, then repeat it."
-    assert said in words(BeautifulSoup(answer.body, "html.parser"))
-    assert answer.request.path == "/user/login"
-    assert answer.request.args["next"] == "/freshness/datasets?q=a"

@@ -6,34 +6,11 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode, code_of
 from ckanext.freshness.reporting import harvests
 
 URL = "https://fdp.example.org/dataset/1"
 
 pytestmark = pytest.mark.usefixtures("with_request_context")
-
-
-@pytest.mark.parametrize(
-    ("code", "values", "text"),
-    [
-        (
-            MessageCode.NO_ANSWER,
-            {"failure": "connect timeout"},
-            "The server took too long to answer.",
-        ),
-        (
-            MessageCode.HOST_GIVEN_UP,
-            {"host": "a.example", "failed": 5, "count": 1},
-            "a.example failed 5 times in a row. 1 more document was not requested.",
-        ),
-    ],
-)
-def test_errors_are_sentences_with_the_message_behind_them(
-    code: MessageCode, values: dict[str, Any], text: str
-) -> None:
-    error = harvests.error(URL, code_of(HarvestMessage(code, values)))
-    assert error == harvests.PlainError(text, URL)
 
 
 @pytest.mark.parametrize(

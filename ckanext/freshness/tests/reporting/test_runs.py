@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ckanext.freshness.checking.decisions import OUTCOMES, Outcome
 from ckanext.freshness.reporting.labels import FOUND, LABELS
-from ckanext.freshness.reporting.runs import changed_datasets, outcomes
-from ckanext.freshness.status.judgement import UNDETERMINED
-from ckanext.freshness.tests.reporting.test_hdx_layout import FIRST
+from ckanext.freshness.reporting.runs import changed_datasets
+from ckanext.freshness.status.our_fields import UNDETERMINED
 
 
 def test_each_outcome_has_its_row_and_words() -> None:
@@ -16,11 +15,6 @@ def test_each_outcome_has_its_row_and_words() -> None:
     assert groups == FOUND.keys()
     marks = {traits.undetermined for traits in OUTCOMES.values()} - {None}
     assert marks == set(UNDETERMINED) - {"adhoc"}
-
-
-def test_the_last_part_of_a_label_is_the_outcome() -> None:
-    """Labels without an outcome are of resources that were not checked."""
-    assert outcomes(FIRST) == {"undetectable": 14, "failed": 169, "changed": 35, "unchanged": 272}
 
 
 def test_datasets_with_changed_files() -> None:
