@@ -446,16 +446,6 @@ def freshness_link_repairs(link: dict[str, Any]) -> list[dict[str, str]]:
     return link_repairs.candidates(request, rows).get(link["id"], [])
 
 
-def freshness_next_link(link: dict[str, Any]) -> Row | None:
-    """Return the first other broken link in the reader's worklist; None if there is none.
-
-    :param link: of :func:`freshness_resource_link`
-    """
-    tasks = worklist.worklist(worklist.scope(_reader()), group="broken", limit=2).tasks
-    others = (row for row in tasks.get("broken", ()) if row["resource_id"] != link["id"])
-    return next(others, None)
-
-
 def _reader() -> Context:
     user = tk.current_user
     return {"user": user.name, "auth_user_obj": user}
