@@ -5,7 +5,7 @@ from __future__ import annotations
 from ckanext.freshness.checking.decisions import OUTCOMES, Outcome
 from ckanext.freshness.reporting.labels import FOUND, LABELS
 from ckanext.freshness.reporting.runs import changed_datasets
-from ckanext.freshness.status.our_fields import UNDETERMINED
+from ckanext.freshness.status.judgement import UNDETERMINED
 
 
 def test_each_outcome_has_its_row_and_words() -> None:
