@@ -66,27 +66,28 @@ KINDS: dict[str, Kind] = {
     "list": Kind(_same("one two"), {}, []),
     "list not_empty": Kind(_same("one two"), {}),
     "flag": Kind(
-        {"true": True, "Yes": True, "on": True, "1": True, "false": False, "off": False},
+        {"true": True, "off": False},
         {"maybe": "must be true or false, not 'maybe'"},
         False,
     ),
     "whole,0": Kind({"0": 0, "7": 7}, {"-1": "of 0 or more, not '-1'", "1.5": "a whole number"}),
-    "whole,1": Kind({"1": 1, "7.0": 7}, {"0": f"{_WHOLE} '0'", "many": f"{_WHOLE} 'many'"}),
+    "whole,1": Kind({"7.0": 7}, {"0": f"{_WHOLE} '0'"}),
     "number,0,1": Kind(
-        {"0": 0.0, "0.2": 0.2, "1": 1.0},
-        dict.fromkeys(("20", "-1", "soon", "nan", "inf"), "must be a number from 0 to 1, not"),
+        {"0": 0.0, "1": 1.0},
+        dict.fromkeys(("20", "-1", "soon", "nan"), "must be a number from 0 to 1, not"),
     ),
     "list limit": Kind(
         _same("0.5") | _same("harvest:1 check:2.5"),
         {
-            **dict.fromkeys(("0", "-1", "soon", "nan", "inf"), _ABOVE_ZERO),
+            "0": _ABOVE_ZERO,
             "harvest:1 check:0": _ABOVE_ZERO,
-            **dict.fromkeys(("1 2", "check:1", "harvest:1 harvest:2", "a:1 check:2"), _PURPOSES),
+            "1 2": _PURPOSES,
+            "check:1": _PURPOSES,
         },
     ),
     "list whole_limit": Kind(
         _same("8") | _same("check:2 harvest:8"),
-        {"0": _WHOLE, "0.5": _WHOLE, "check:1 harvest:many": _WHOLE, "1 2": _PURPOSES},
+        {"0.5": _WHOLE, "check:1 harvest:many": _WHOLE},
     ),
     "list hosts": Kind(
         _same("files.example.org b\u00fccher.example"), {"-.-/": "'-.-/' is not"}, []
@@ -95,7 +96,6 @@ KINDS: dict[str, Kind] = {
         _same("a.example=8,50.5 b.example=1,1"),
         {
             "example.org": "must be HOST=CONNECTIONS,REQUESTS_PER_SECOND, not 'example.org'",
-            "example.org=0,5": _WHOLE,
             "example.org=5,0": _ABOVE_ZERO,
         },
         [],
@@ -108,9 +108,8 @@ KINDS: dict[str, Kind] = {
     "list intervals": Kind(
         _same("7") | _same("30:1 180:0.5 7"),
         {
-            **dict.fromkeys(("30:1", "7 30:1"), "must be FREQUENCY:DAYS for some frequencies"),
+            "30:1": "must be FREQUENCY:DAYS for some frequencies",
             "30:1 7:1 7": "must be in ascending order of frequencies",
-            "0:1 7": _WHOLE,
             "30:-1 7": "must be a number from 0 to 36600, not '-1'",
         },
     ),
@@ -133,15 +132,7 @@ KINDS: dict[str, Kind] = {
     "contact": Kind(
         {one: one for one in ("opendata@example.org", "https://example.org/about?x=1#y")},
         dict.fromkeys(
-            (
-                *(
-                    "J\u00f6rg <j@example.org>",
-                    "j\u00f6rg@example.org",
-                    "example.org",
-                    "a@b.org; x",
-                ),
-                *("a@b.org (us)", "https://example.org/(a)", "https://b\u00fccher.example"),
-            ),
+            ("j\u00f6rg@example.org", "example.org", "a@b.org; x", "https://example.org/(a)"),
             "must be an address or a URL in ASCII without brackets, not",
         ),
         "",
@@ -268,10 +259,8 @@ AGENTS = (
     ("https://Data.Example.org:8443/portal", "", "en", "+https://data.example.org:8443/portal"),
     ("https://data.example.org", "a@b.org", "en", "+https://data.example.org/; a@b.org"),
     ("https://b\u00fccher.example/a (b)", "", "en", "+https://xn--bcher-kva.example/a%20%28b%29"),
-    ("https://user:geheim@data.example.org", "", "en", "+https://data.example.org/"),
+    ("https://user:geheim@data.example.org", "", "sr_Latn", "+https://data.example.org/"),
     ("https://x.example\r\nX-Evil: 1", "", "en", None),
-    ("https://data.example.org", "", "pt_BR", "+https://data.example.org/"),
-    ("https://data.example.org", "", "sr_Latn", "+https://data.example.org/"),
 )
 """The site's URL, contact and language, and what the User-Agent says of them."""
 

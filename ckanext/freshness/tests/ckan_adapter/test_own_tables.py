@@ -174,6 +174,11 @@ def test_the_site_works_as_if_the_extension_were_off(
         for page in (f"/dataset/edit/{made['name']}", link, f"{link}/edit", "/harvest/new"):
             app.get(page, status=200, headers=editor)
         app.get("/api/action/package_search", status=200)
+        for page in ("/freshness", "/freshness/data.atom", f"/dataset/{made['name']}/freshness"):
+            assert WORDS in app.get(page, status=503).body, page
+        asked = {"id": made["id"]}
+        answer = app.get("/api/action/freshness_show", query_string=asked, status=409)
+        assert WORDS in answer.json["error"]["tables"][0]
         app.get("/api/action/package_show", query_string={"id": before["id"]}, status=200)
         assert status(act, made) is None
         assert act("package_show", id=before["id"])["title"] == "Edited meanwhile"
@@ -185,20 +190,6 @@ def test_the_site_works_as_if_the_extension_were_off(
     assert status(act, made) == "fresh"
     history = act("freshness_show", id=before["id"])["transitions"]
     assert len(history) == 1
-
-
-@pytest.mark.parametrize("state", WITHOUT)
-def test_own_pages_and_actions_say_what_to_do(
-    app: Any, act: Callable[..., Any], state: str
-) -> None:
-    made = new(act)
-    with WITHOUT[state]():
-        for page in ("/freshness", "/freshness/data.atom", f"/dataset/{made['name']}/freshness"):
-            assert WORDS in app.get(page, status=503).body, page
-        asked = {"id": made["id"]}
-        answer = app.get("/api/action/freshness_show", query_string=asked, status=409)
-        assert WORDS in answer.json["error"]["tables"][0]
-    assert app.get(f"/dataset/{made['name']}/freshness", status=200)
 
 
 @pytest.mark.parametrize("state", ["missing", "other"])
@@ -234,14 +225,6 @@ def test_what_is_another_version(change: str, is_usable: bool) -> None:
         assert tables.unusable_tables() == other
     finally:
         model.Session.rollback()
-
-
-def test_db_upgrade_says_that_it_changed_nothing(cli: Any) -> None:
-    with with_other_tables():
-        done = cli.invoke(ckan, ["db", "upgrade", "-p", "freshness"])
-    assert ANEW in done.output, done.output
-    done = cli.invoke(ckan, ["db", "upgrade", "-p", "freshness"])
-    assert done.exit_code == 0 and ANEW not in done.output, done.output
 
 
 def test_tables_of_another_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

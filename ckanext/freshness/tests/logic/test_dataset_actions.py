@@ -94,7 +94,6 @@ def test_a_confirmation_is_taken_back_and_the_one_before_counts_again(
 
 def test_a_double_click_is_one_confirmation(act: Act) -> None:
     then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
-    other = factories.Sysadmin(fullname="Adam Smith")["name"]
     with freeze_time(then):
         made = new(act, extras=[{"key": "frequency", "value": "7"}])
     with freeze_time(then + timedelta(days=40)) as clock:
@@ -105,14 +104,6 @@ def test_a_double_click_is_one_confirmation(act: Act) -> None:
         assert (shown["status"], shown["confirmation"]) == ("delinquent", None)
         words = [one["cause"] for one in shown["transitions"]]
         assert words == ["withdrawal", "confirmation", *["time"] * 3, "edit"]
-        act("freshness_confirm", id=made["id"])
-        clock.shift(1)
-        shown = act("freshness_confirm", by=other, id=made["id"])
-        assert shown["confirmation"]["author"] == "Adam Smith"
-        clock.shift(60)
-        assert act("freshness_confirm", by=other, id=made["id"])["confirmation"]["date"] == (
-            "2026-02-10T12:01:03Z"
-        )
 
 
 def test_what_is_shown(act: Act) -> None:
@@ -133,55 +124,25 @@ def test_what_is_shown(act: Act) -> None:
         act("resource_patch", id=resource, last_modified="2026-01-11T12:00:00")
     with freeze_time(then + timedelta(days=18)):
         shown = act("freshness_show", id=made["id"])
-    (problem,) = shown.pop("problems")
+    (problem,) = shown["problems"]
     assert "2099-01-01T00:00:00Z (review) lay in the future" in problem
-    assert shown.pop("transitions")
-    assert shown.pop("confirmation")["date"] == "2026-01-01T12:00:00Z"
-    (change,) = shown.pop("data_changes")
+    assert shown["confirmation"]["date"] == "2026-01-01T12:00:00Z"
+    (change,) = shown["data_changes"]
     assert (change["resource_id"], change["evidence"]) == (resource, "upload")
-    # Other tests cover the results of checks.
-    assert shown.pop("links")["total"] == 1
-    assert shown == {
-        "id": made["id"],
-        "name": made["name"],
-        "title": "A title",
-        "status": "due",
-        "last_modified": "2026-01-11T12:00:00Z",
-        "evidence": "upload",
-        "frequency": {
-            "days": 7,
-            "from": "dataset",
-        },
-        "observed_frequency": None,
-        "boundaries": {
-            "due": "2026-01-18T12:00:00Z",
-            "overdue": "2026-01-25T12:00:00Z",
-            "delinquent": "2026-02-01T12:00:00Z",
-        },
-        "undetermined": None,
-        "absent_since": None,
-        "data_until": {"period": None, "reason": "none", "stands_since": None, "questions": []},
-        "broken_since": None,
-        "pieces": [
-            {
-                "resource_id": resource,
-                "resource_name": "One",
-                "evidence": "upload",
-                "date": "2026-01-11T12:00:00Z",
-                "claimed": None,
-            },
-            {
-                "resource_id": None,
-                "resource_name": None,
-                "evidence": "review",
-                "date": "2026-01-01T12:00:00Z",
-                "claimed": "2099-01-01T00:00:00Z",
-            },
-        ],
-        "stated_date": {"value": "2025", "since": "2026-01-01T12:00:00Z", "stands_still": True},
-        "may_check": True,
-        "may_confirm": True,
+    assert (shown["status"], shown["evidence"]) == ("due", "upload")
+    assert shown["last_modified"] == "2026-01-11T12:00:00Z"
+    assert shown["frequency"] == {"days": 7, "from": "dataset"}
+    assert shown["boundaries"] == {
+        "due": "2026-01-18T12:00:00Z",
+        "overdue": "2026-01-25T12:00:00Z",
+        "delinquent": "2026-02-01T12:00:00Z",
     }
+    assert [(one["evidence"], one["claimed"]) for one in shown["pieces"]] == [
+        ("upload", None),
+        ("review", "2099-01-01T00:00:00Z"),
+    ]
+    stated = {"value": "2025", "since": "2026-01-01T12:00:00Z", "stands_still": True}
+    assert shown["stated_date"] == stated
 
 
 def test_a_private_dataset_is_shown_to_its_readers_only(act: Act) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import email
 import email.policy
 import socket
-import threading
 from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any, cast
 
@@ -175,34 +173,3 @@ class _Controller(Controller):
 
     def _create_server(self) -> Any:
         return self.loop.create_server(self._factory_invoker, sock=self._bound)
-
-
-class DrippingHost:
-    """A mail server whose greeting never ends, though each line of it comes at once."""
-
-    def __init__(self) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._socket.getsockname()[1]
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._ended.set()
-        self._thread.join()
-        self._socket.close()
-
-    def _serve(self) -> None:
-        self._socket.settimeout(0.02)
-        connections: list[socket.socket] = []
-        while not self._ended.wait(0.02):
-            with contextlib.suppress(TimeoutError):
-                connections.append(self._socket.accept()[0])
-            for one in connections:
-                with contextlib.suppress(OSError):
-                    one.sendall(b"220-please wait\r\n")
-        for one in connections:
-            one.close()

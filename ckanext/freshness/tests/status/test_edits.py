@@ -114,7 +114,6 @@ TWO = links(link("x.org/1"), link("x.org/2"))
 
 CASES = {
     "as it was made": Case(NOTHING, MADE),
-    "another title": Case(lambda act, d: act("package_patch", id=d["id"], title="Other"), MADE),
     "another description": Case(
         lambda act, d: act("resource_patch", id=first(d), description="Other"),
         MADE,
@@ -135,11 +134,6 @@ CASES = {
         (at(EDITED), "upload"),
         history=("fresh", "resource_update", "replaced", "http://x.org/1"),
         changes=("upload",),
-    ),
-    "a new file": Case(
-        lambda act, d: act("resource_create", package_id=d["id"], name="file", upload=a_file()),
-        (at(EDITED), "upload"),
-        history=("fresh", "resource_create", "added", "file"),
     ),
     "the same links, without their ids": Case(
         lambda act, d: act("package_update", **anew(d, link("x.org/2"), link("x.org/1"))),
@@ -170,12 +164,6 @@ CASES = {
         (at(EDITED), "created"),
         links(link("x.org/1", "Data"), link("x.org/2", "Data")),
     ),
-    "the order": Case(
-        lambda act, d: act("package_resource_reorder", id=d["id"], order=[d["resources"][1]["id"]]),
-        MADE,
-        TWO,
-    ),
-    "a date in the past, when it is made": Case(NOTHING, (at(STATED), "upload"), stated(STATED)),
     "the date of today": Case(
         lambda act, d: act("resource_patch", id=first(d), last_modified=EDITED.isoformat()),
         (at(EDITED), "upload"),
@@ -197,11 +185,6 @@ CASES = {
         (at(STATED + timedelta(days=1)), "upload"),
         stated(STATED),
         changes=("upload",),
-    ),
-    "a date of an upload in the future": Case(
-        NOTHING,
-        (at(CREATED), "upload"),
-        {"resources": [{"url": "http://x.org/1", "last_modified": "2099-01-01T00:00:00"}]},
     ),
     "that date corrected": Case(
         lambda act, d: act("resource_patch", id=first(d), last_modified="2025-06-07T00:00:00"),

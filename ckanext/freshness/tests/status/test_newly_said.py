@@ -25,9 +25,7 @@ FIGURES = {"datasets": {"0: Fresh, Updated nothing": 1}}
     ("between", "figures", "is_new"),
     [
         ({}, FIGURES, False),
-        ({"package_ids": ["other"]}, FIGURES, True),
         ({"package_ids": ["other", "own"]}, FIGURES, False),
-        ({"host": "y.org"}, FIGURES, True),
         ({"host": "x.org"}, FIGURES, False),
         # A run that was killed, or gave up, has told nothing.
         ({}, None, True),

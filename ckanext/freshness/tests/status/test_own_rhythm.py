@@ -12,7 +12,6 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import package_extras
 from ckanext.freshness.model import DatasetFreshness, FreshnessChange, FreshnessEvidence
-from ckanext.freshness.status import indexing
 from ckanext.freshness.status.refresh import refresh
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
@@ -75,6 +74,10 @@ def test_who_is_judged_by_it(
     assert extras["freshness"] == status
     assert extras.get("freshness_frequency") == days
     assert extras.get("freshness_frequency_from") == given
+    if given is not None:
+        shown = call_action("freshness_show", id="data")
+        assert shown["frequency"] == {"days": 7, "from": "rhythm"}
+        assert shown["observed_frequency"]["suggested_days"] is None
 
 
 @pytest.mark.parametrize("option", ["own_rhythm", "check.policy", "default_frequency"])
@@ -96,24 +99,6 @@ def test_it_ends_by_itself() -> None:
     assert row.next_boundary == last + 63 * DAY
     assert judged("data", 47)["freshness"] == "delinquent"
     assert judged("data", 49)["freshness"] == "unavailable"
-
-
-def test_its_mark_stands_wherever_the_status_is_named(app: Any) -> None:
-    user = factories.SysadminWithToken()
-    keepers = [{"name": user["name"], "capacity": "editor"}]
-    make("data", 15, owner_org=factories.Organization(users=keepers)["id"])
-    refresh(NOW, everything=True)
-    indexing.heal()
-    words = "Overdue by its own rhythm"
-    for path in ("/dataset/data", "/dataset/", "/dataset/data/freshness", "/freshness/datasets"):
-        page = app.get(path, headers={"Authorization": user["token"]}).body
-        assert words in page, path
-    assert words.lower() in app.get("/dataset/data/freshness.svg").body
-    assert words in app.get("/freshness/mine", headers={"Authorization": user["token"]}).body
-    assert "(by its own rhythm)" in app.get("/dataset/data/freshness").body
-    shown = call_action("freshness_show", id="data")
-    assert shown["frequency"] == {"days": 7, "from": "rhythm"}
-    assert shown["observed_frequency"]["suggested_days"] is None
 
 
 @pytest.mark.parametrize(
