@@ -6,25 +6,20 @@ Each case has a host of its own. What a server answers may depend on the night a
 from __future__ import annotations
 
 import gzip
-import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 
-import brotli
-
 from ckanext.freshness.checking.decisions import Outcome
-from ckanext.freshness.tests.checking import test_content
 from ckanext.freshness.tests.checking.test_formats import (
     ERROR_TEXTS,
     PAGE,
     REPORT,
     TOKEN,
-    XLS,
 )
-from ckanext.freshness.tests.checking.test_pages import ANALYTICS, F5, IMPERVA, LOST, SEARCH
+from ckanext.freshness.tests.checking.test_pages import F5, IMPERVA, LOST, SEARCH
 from ckanext.freshness.tests.checking.workbooks import archive
 from ckanext.freshness.tests.web.test_second_look import READ, REFUSED
 
@@ -287,17 +282,13 @@ REDIRECTS = (
     Case("cookies: a page for those without", or_a_page_without, WORKS),
     *(
         Case(f"cookies: as it came, {value.decode()}", giving_back(value), WORKS)
-        for value in (b"ywjj==", b'"a b"', b'a"b', b"a b", b"a,b", b'{"a":1}', b"a/b@c", b"")
+        for value in (b"ywjj==", b'"a b"', b'{"a":1}', b"")
     ),
     *(
         Case(f"cookies: deleted by {attributes.decode()}", deleting(attributes), WORKS)
         for attributes in (
             b"expires=Thu, 01 Jan 1970 00:00:00 GMT",
-            b"Expires=Thu, 01-Jan-1970 00:00:01 GMT; HttpOnly",
             b"expires=Thursday, 01-Jan-70 00:00:00 GMT",
-            b"expires=Thu Jan  1 00:00:00 1970",
-            b"expires=Thu, 1 Jan 1970 0:00:00 GMT",
-            b"expires=Mon, 26 Jul 1997 05:00:00 GMT",
             b"Max-Age=0",
         )
     ),
@@ -329,25 +320,16 @@ REDIRECTS = (
         Case(f"refresh: {name}", refreshed(sent), WORKS)
         for name, sent in {
             "a page": say(200, META % b"0; url=?next"),
-            "a quoted URL": say(200, META % b"5;URL='?next'"),
             "without a name": say(200, META % b"0;?next"),
             "a header": say(200, PAGE, b"Refresh: 0; url=?next\r\n"),
             "escaped": say(200, META % b"0;url=?a=b&amp;c=?next"),
-            "content first": say(200, b'<html><meta content="0; url=?next" http-equiv=refresh>'),
             "unquoted": say(200, b"<html><META HTTP-EQUIV=Refresh CONTENT=0;url=?next>"),
-            "blanks": say(200, b'<html><meta http-equiv = "refresh" content = "0; url = ?next" />'),
             "half a second": say(200, META % b".5;url=?next"),
-            "no semicolon": say(200, META % b"0 url=?next"),
-            "behind other tags": say(
-                200, b"<html><meta charset=utf-8><meta name=a content='0;x'>" + META % b"0;?next"
-            ),
             "also without scripts": say(
                 200,
                 b"<script>location='?next'</script><noscript>" + META % b"0;?next" + b"</noscript>",
             ),
             "404": say(404, META % b"0;?next"),
-            "410": say(410, META % b"5; url=?next"),
-            "500": say(500, META % b"0;?next"),
             "503 with a header": say(503, PAGE, b"Refresh: 0; url=?next\r\n"),
         }.items()
     ),
@@ -365,12 +347,11 @@ REDIRECTS = (
     ),
     *(
         Case(f"refresh: {status} to {name}", lost(status, sent), BROKEN)
-        for status in (404, 500)
-        for name, sent in (
-            ("an inside address", redirect("http://10.0.0.1/a.csv")),
-            ("403", say(403)),
-            ("nothing", b""),
-            ("an error text", say(200, b'{"error": 1}')),
+        for status, name, sent in (
+            (404, "an inside address", redirect("http://10.0.0.1/a.csv")),
+            (500, "403", say(403)),
+            (404, "nothing", b""),
+            (500, "an error text", say(200, b'{"error": 1}')),
         )
     ),
     Case(
@@ -419,9 +400,9 @@ REDIRECTS = (
             nights,
         )
         for name, nights in (
-            *((name.encode(), BROKEN) for name in ("title", "textarea", "style", "template")),
+            (b"title", BROKEN),
+            (b"template", BROKEN),
             (b"!-- --", WORKS),
-            (b"noscript", WORKS),
         )
     ),
     Case("redirect: nowhere", always(say(302)), BROKEN),
@@ -433,10 +414,7 @@ REDIRECTS = (
     ),
     *simple(
         "redirect",
-        (
-            (scheme, redirect(f"{scheme}x.example/a.csv"))
-            for scheme in ("ftp://", "sftp://", "s3://", "ftps://", "magnet:?xt=", "mailto:me@")
-        ),
+        ((scheme, redirect(f"{scheme}x.example/a.csv")) for scheme in ("ftp://", "mailto:me@")),
         UNCHECKED,
     ),
     *simple(
@@ -455,10 +433,10 @@ REDIRECTS = (
 # Statuses
 
 # test_meanings.py has all of them.
-REFUSALS = (202, 206, 401, 403, 405, 429, 511, 999)
-NO_FILES = (204, 300, 304, 400, 404, 410, 500, 503)
+REFUSALS = (202, 206, 401, 403, 429)
+NO_FILES = (204, 300, 304, 404, 500)
 STATUSES = (
-    *simple("status", ((str(one), say(one, BODY)) for one in (200, 201, 203, 226, 299)), WORKS),
+    *simple("status", ((str(one), say(one, BODY)) for one in (200, 299)), WORKS),
     *simple("status", ((str(one), say(one, PAGE)) for one in REFUSALS), UNCHECKED),
     *simple(
         "status",
@@ -476,45 +454,27 @@ STATUSES = (
 # Conditional requests
 
 NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\n" + ETAG
-LATER = b"Last-Modified: Fri, 20 Nov 2026 10:00:00 GMT\r\n"
 CONDITIONS = (
     *(
         Case(f"304: {name}", known(sent), UNTOUCHED)
         for name, sent in {
             "as it should be": NOT_MODIFIED + b"\r\n",
-            "with a length": NOT_MODIFIED + b"Content-Length: 14\r\n\r\n",
             "with a body": NOT_MODIFIED + b"Content-Length: 14\r\n\r\n" + BODY,
-            "chunked": NOT_MODIFIED
-            + b"Transfer-Encoding: chunked\r\n\r\ne\r\n"
-            + BODY
-            + b"\r\n0\r\n\r\n",
-            "an empty chunk": NOT_MODIFIED + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            "kept alive": NOT_MODIFIED
-            + b"Connection: keep-alive\r\nContent-Length: 14\r\n\r\n"
-            + BODY,
             "a weak ETag": b'HTTP/1.1 304 Not Modified\r\nETag: W/"1"\r\n\r\n',
-            "compressed": NOT_MODIFIED + b"Content-Encoding: gzip\r\nContent-Length: 14\r\n\r\n",
         }.items()
     ),
     *(
         Case(f"conditions: {name}", known(sent), WORKS)
         for name, sent in {
             "404": say(404),
-            "500": say(500),
             "403": say(403),
             "412": say(412),
-            "gzip of nothing": say(200, b"", b"Content-Encoding: gzip\r\n"),
             "an empty 200": say(200),
-            "200 without a chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             "200 without a length": b"HTTP/1.1 200 OK\r\n\r\n",
             "no answer": b"",
-            "half a head": b"HTTP/1.1 200 OK\r\nContent-Le",
             "half a body": say(200, BODY)[:-5],
             "no HTTP": b"garbage\r\n\r\n",
             "a 304 of another ETag": b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\n\r\n',
-            "a 304 of another file": b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\n'
-            + LATER
-            + b"\r\n",
         }.items()
     ),
     Case(
@@ -546,20 +506,13 @@ ENCODINGS = (
     *simple(
         "encoding",
         (
-            ("gzip in br", encoded("gzip, br", brotli.compress(packed()))),
             ("aws-chunked", encoded("aws-chunked", BODY)),
-            ("identity", encoded("identity", BODY)),
-            ("two members of gzip", encoded("gzip", packed(BODY[:5]) + packed(BODY[5:]))),
-            ("utf-8", encoded("utf-8", BODY)),
             ("compress", encoded("compress", BODY)),
-            ("x-compress", encoded("x-compress", b"\x1f\x9d\x90i\xc8")),
             (
                 "the length of what was compressed",
                 b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 140\r\n\r\n"
                 + packed(BODY * 10),
             ),
-            ("none", encoded("none", BODY)),
-            ("nothing", encoded("", BODY)),
         ),
         WORKS,
     ),
@@ -577,8 +530,7 @@ ENCODINGS = (
     *simple(
         "encoding",
         (
-            (f"{status} with {name}", say(status, body, b"Content-Encoding: gzip\r\n"))
-            for status in (404, 410, 500)
+            (f"404 with {name}", say(404, body, b"Content-Encoding: gzip\r\n"))
             for name, body in (("a page that is cut off", packed(PAGE)[:-20]), ("no gzip", PAGE))
         ),
         BROKEN,
@@ -586,11 +538,7 @@ ENCODINGS = (
     # Browsers save what can be decompressed.
     *simple(
         "encoding",
-        (
-            ("gzip that is cut off", encoded("gzip", packed(BODY * 99)[:-20])),
-            ("a wrong checksum", encoded("gzip", packed()[:-8] + b"1234" + packed()[-4:])),
-            ("a wrong size", encoded("gzip", packed()[:-4] + b"1234")),
-        ),
+        (("gzip that is cut off", encoded("gzip", packed(BODY * 99)[:-20])),),
         UNCHECKED,
     ),
 )
@@ -640,7 +588,7 @@ WITH_TYPES = (
         Case(
             f"a page for browsers only under {name or 'no format'}", FOR_BROWSERS, PAGES_ONLY, name
         )
-        for name in ("HTML", "", "text/html", "Webseite", "HTML, PHP", "other", "API", "WMS")
+        for name in ("HTML", "", "WMS")
     ),
     Case("a page for browsers only under CSV", FOR_BROWSERS, BROKEN),
     *(
@@ -650,7 +598,7 @@ WITH_TYPES = (
             nights,
             name,
         )
-        for name, nights in (("", WORKS), ("other", WORKS), ("API", WORKS), ("HTML", PAGES_ONLY))
+        for name, nights in (("", WORKS), ("HTML", PAGES_ONLY))
     ),
     Case("a file for browsers only", by_accept(b"text/html", say(200, BODY), say(404)), WORKS),
     Case("a file for browsers only, by 406", by_accept(b"html", say(200, BODY), say(406)), WORKS),
@@ -664,7 +612,7 @@ WITH_TYPES = (
     ),
     *(
         Case(f"a file for programs only under {name or 'no format'}", REFUSES_BROWSERS, WORKS, name)
-        for name in ("CSV", "", "HTML", "API")
+        for name in ("CSV", "HTML")
     ),
     Case(
         "a file for programs only, by 404",
@@ -725,10 +673,7 @@ IN_PLACE = (
         for name, status, page, format_, nights in (
             ("in place of data", 200, REJECTED, "CSV", UNCHECKED),
             ("in place of a page", 200, REJECTED, "HTML", UNCHECKED),
-            ("in place of anything", 200, REJECTED, "", UNCHECKED),
-            ("with 400", 400, REJECTED, "CSV", UNCHECKED),
             ("with 500", 500, REJECTED, "HTML", UNCHECKED),
-            ("with 503", 503, REJECTED, "CSV", UNCHECKED),
             ("with 404", 404, REJECTED, "CSV", BROKEN),
             ("its script on a page that is lost", 200, SCRIPTED, "CSV", BROKEN),
             ("its script on a page that is meant", 200, SCRIPTED, "HTML", PAGES_ONLY),
@@ -747,11 +692,8 @@ IN_PLACE = (
         for name, plain, format_, nights in (
             ("a file", nightly(BODY, BODY, BODY, headers=ETAG), "CSV", WORKS),
             ("a new file", nightly(BODY, OTHER, OTHER), "CSV", (FIRST, CHANGED, SAME)),
-            ("a page", always(say(200, PAGE)), "HTML", PAGES_ONLY),
             ("a page in place of a file", always(say(200, LONG_PAGE)), "CSV", UNCHECKED),
-            ("403", always(say(403)), "CSV", UNCHECKED),
             ("404", always(say(404)), "CSV", UNCHECKED),
-            ("nothing", always(b""), "CSV", UNCHECKED),
         )
     ),
     Case("an error text at first", always(say(200, ERROR_TEXTS["Oracle"])), UNCHECKED),
@@ -759,15 +701,18 @@ IN_PLACE = (
         Case(f"after a good file: {name}", nightly(good, text, text), (FIRST, *nights), format_)
         for name, format_, good, text, nights in (
             ("a line", "CSV", BODY, "Désolé, introuvable".encode(), (ERROR, ERROR)),
-            ("a token", "JSON", b'{"layers": []}', TOKEN, (ERROR, ERROR)),
             ("a token of an API", "API", b'{"layers": []}', TOKEN, (ERROR, ERROR)),
-            ("a report", "GML", b'<g:FeatureCollection xmlns:g="x"/>', REPORT, (ERROR, ERROR)),
             ("no words", "JSON", b'{"rows": [1]}', b'{"fout": "x"}', (CANNOT_TELL, CANNOT_TELL)),
             ("other names", "JSON", OBJECTS, b'{"fout": "x"}', (ERROR, ERROR)),
             ("few rows", "CSV", ROWS, BODY, (CHANGED, SAME)),
             ("a list", "CSV", ROWS, b"town\nWells\nYork\nEly\n", (CANNOT_TELL, CANNOT_TELL)),
-            ("other columns", "CSV", ROWS, b"a;b\n1;2\n3;4\n", (CHANGED, SAME)),
         )
+    ),
+    Case(
+        "an error text with a newer date",
+        lambda asked: say(200, ERROR_TEXTS["Oracle"] if asked.night else ROWS, OLD),
+        (FIRST, ERROR, ERROR),
+        dated=(0,),
     ),
     Case(
         "an error text for a night",
@@ -777,13 +722,11 @@ IN_PLACE = (
     Case("a file that is prepared", always(say(200, b'{"status": "processing"}')), UNCHECKED),
     *(
         Case(f"a page under {name}", always(say(200, LONG_PAGE)), BROKEN, name)
-        for name in ("CSV", "XLSX", "RDF")
+        for name in ("CSV", "RDF")
     ),
     *(
         Case(f"no evidence: {name}", answer, nights, format_, dated=())
         for name, answer, nights, format_ in (
-            ("a page", always(say(200, LONG_PAGE)), PAGES_ONLY, "HTML"),
-            ("a page without a format", always(say(200, LONG_PAGE)), PAGES_ONLY, ""),
             ("a page that changes", nightly(PAGE, LONG_PAGE, PAGE + b"1"), PAGES_ONLY, "HTML"),
             ("a page whose date moves", moving(LONG_PAGE), PAGES_ONLY, "HTML"),
             (
@@ -792,17 +735,10 @@ IN_PLACE = (
                 PAGES_ONLY,
                 "HTML",
             ),
-            ("a page that says it is the same", always(say(200, PAGE, ETAG + OLD)), PAGES_ONLY, ""),
             ("what a service can", nightly(*WMS), PAGES_ONLY, "WMS"),
             # For a while, a page stands in place of data.
             ("a page between data", nightly(OBJECTS, PAGE, OBJECTS), PAGE_FOR_A_NIGHT, "API"),
         )
-    ),
-    Case(
-        "data of an interface that change",
-        nightly(OBJECTS, OBJECTS + b" ", OBJECTS + b" "),
-        (FIRST, CHANGED, SAME),
-        "API",
     ),
     Case(
         "data of an interface that change while a page is there",
@@ -846,11 +782,6 @@ IN_PLACE = (
         )
         for name, type_, nights in (
             ("RDF", "application/rdf+xml", WORKS),
-            (
-                "http://publications.europa.eu/resource/authority/file-type/RDF_TURTLE",
-                "text/turtle",
-                WORKS,
-            ),
             ("JSON-LD", "application/ld+json", WORKS),
             ("CSV", "text/csv", BROKEN),
         )
@@ -861,10 +792,8 @@ IN_PLACE = (
         (
             (name, say(200, page))
             for name, page in {
-                "a script": b"<script>window.location.href='/login';</script>",
                 "a frame": b"<html><frameset><frame src=/a.csv></frameset></html>",
                 "a form": b"<html><form action=/a.csv><button>Download</button></form></html>",
-                "analytics": f"<html>{LOST}{ANALYTICS}</html>".encode(),
                 "an application": b"<html><div id=app></div><script src=/app.js></script></html>",
             }.items()
         ),
@@ -874,7 +803,8 @@ IN_PLACE = (
     *(
         Case(f"a token under {name}", always(say(200, TOKEN)), nights, name)
         for name, nights in (
-            *(("API", UNCHECKED), ("", UNCHECKED), ("JSON", UNCHECKED), ("GeoJSON", BROKEN)),
+            ("JSON", UNCHECKED),
+            ("GeoJSON", BROKEN),
         )
     ),
     Case(
@@ -889,9 +819,7 @@ IN_PLACE = (
         )
         for name, service, error in (
             ("Esri REST", b'{"currentVersion": 11.1, "layers": []}', GONE),
-            ("API", PAGE, GONE),
             ("WMS", b"<WMS_Capabilities xmlns='x'/>", REPORT),
-            ("WFS", b"<WFS_Capabilities xmlns='x'/>", REPORT),
         )
     ),
     Case(
@@ -908,13 +836,11 @@ IN_PLACE = (
             name,
         )
         for name, page, file in (
-            ("API", PAGE, BODY),
             ("API JSON", PAGE * 99, b'{"id": 1}'),
             ("WFS", b"<WFS_Capabilities xmlns='x'/>", b"<FeatureCollection xmlns='x'/>"),
         )
     ),
     Case("a report under GML", always(say(200, REPORT)), UNCHECKED, "GML"),
-    Case("a report under WFS", always(say(200, REPORT)), UNCHECKED, "WFS"),
     Case("nothing", always(say(200)), BROKEN),
     Case("a header of 20,000 bytes", always(say(200, BODY, b"X: %b\r\n" % (b"a" * 20_000))), WORKS),
     Case(
@@ -968,11 +894,10 @@ FOR_NOBODY_ANY_MORE = {
     "Azure, a signature": of_store("AuthenticationFailed", begin=BOM + DECLARED),
     "Azure, private": of_store("NoAuthenticationInformation", status=401),
     "Azure, disabled": of_store("AccountIsDisabled"),
-    "Google, deleted": say(403, DECLARED + DENIED, XML_OF_GOOGLE),
     "Google, unpaid": of_store("UserProjectAccountProblem"),
     "Alibaba, unpaid": of_store("UserDisable"),
+    "Google, deleted": say(403, DECLARED + DENIED, XML_OF_GOOGLE),
     "Tencent, deleted": say(403, DECLARED + b"\n" + DENIED.replace(b"><C", b">\n\t<C"), XML),
-    "MinIO, deleted": say(403, DECLARED + b"\n" + DENIED, XML),
     "Ceph, deleted": say(403, DENIED, b"Content-Type: text/xml\r\n"),
     "Swift, deleted": say(403, b"<?xml version='1.0' encoding='UTF-8'?>\n" + DENIED, XML),
 }
@@ -1043,20 +968,6 @@ def local_time(hours: float) -> Answer:
     return answer
 
 
-EXPORTED = b"# Exported on 2026-11-%d 01:30:00\n"
-
-
-KINDS = {
-    "CSV": BODY,
-    "stamped CSV": b"# Generated on 2026-11-25\n" + BODY * 2,
-    "ZIP": archive({"a.csv": BODY * 3}),
-    "gzip": packed(BODY * 4),
-    "XLS": XLS,
-    "XLSX": test_content.SAME["XLSX"][0],
-}
-"""Files of other detectors and kinds, each with other data."""
-
-
 CHANGES = (
     *(
         Case(f"second download: {name}", refused(sent), (FIRST, UNCONFIRMED, CHANGED))
@@ -1078,25 +989,20 @@ CHANGES = (
     Case("a change and back", nightly(BODY, OTHER, BODY), (FIRST, CHANGED, Outcome.REPEAT_HASH)),
     Case(
         "a change below a day",
-        nightly(*(EXPORTED % (25 + night) + BODY * (1 + night // 2) for night in range(3))),
+        nightly(
+            *(
+                b"# Exported on 2026-11-%d 01:30:00\n" % (25 + night) + BODY * (1 + night // 2)
+                for night in range(3)
+            )
+        ),
         (FIRST, SAME, CHANGED),
     ),
-    Case("written anew: XLSX", nightly(*test_content.SAME["XLSX"] * 2), WORKS, ""),
+    # test_decisions.py has all pairs of detectors.
     Case(
-        "a change: XLSX",
-        nightly(*test_content.CHANGED["cell"], test_content.CHANGED["cell"][1]),
+        "another kind",
+        nightly(BODY, *[archive({"a.csv": BODY * 3})] * 2),
         (FIRST, CHANGED, SAME),
         "",
-    ),
-    # test_decisions.py has all pairs of detectors.
-    *(
-        Case(
-            f"another kind: {old} to {new}",
-            nightly(KINDS[old], *[KINDS[new]] * 2),
-            (FIRST, CHANGED, SAME),
-            "",
-        )
-        for old, new in itertools.pairwise((*KINDS, "CSV"))
     ),
     Case("a date that moves", moving(BODY), WORKS, dated=(0,)),
     Case(
@@ -1107,7 +1013,7 @@ CHANGES = (
     ),
     *(
         Case(f"local time called GMT: {hours:+}", local_time(hours), WORKS, dated=())
-        for hours in (-9.5, 0, 5.75)
+        for hours in (-9.5, 5.75)
     ),
 )
 
@@ -1115,7 +1021,7 @@ LINKS = (
     Case("link: without a scheme", always(say(200, BODY)), WORKS, link="//"),
     *(
         Case(f"link: {scheme}", always(say(200, BODY)), UNCHECKED, link=scheme)
-        for scheme in ("ftp://", "sftp://", "s3://", "ftps://", "magnet:?xt=", "mailto:me@")
+        for scheme in ("ftp://", "mailto:me@")
     ),
 )
 

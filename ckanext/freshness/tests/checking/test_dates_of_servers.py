@@ -4,32 +4,13 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from multidict import CIMultiDict, CIMultiDictProxy
 
-from ckanext.freshness.checking.answers import AnswerHeaders, read_headers
+from ckanext.freshness.checking.answers import AnswerHeaders
 from ckanext.freshness.checking.decisions import (
     Digest,
     KnownContent,
     hides_changes,
 )
-from ckanext.freshness.web.exchange import Answer
-
-
-@pytest.mark.parametrize(
-    ("text", "is_date"),
-    [
-        ("Wed, 21 Oct 2015 07:28:00 GMT", True),
-        ("Thu, 01 Jan 1970 00:00:00 GMT", False),
-        ("Mon, 01 Jan 0001 00:00:00 GMT", False),
-    ],
-)
-def test_last_modified_is_sent_back_even_if_it_states_no_date(text: str, is_date: bool) -> None:
-    url = "http://example.org/data.csv"
-    answer = Answer(200, url, url, CIMultiDictProxy(CIMultiDict({"Last-Modified": text})))
-    headers = read_headers(answer)
-    assert headers.last_modified_text == text
-    assert (headers.last_modified is not None) is is_date
-
 
 BEFORE = KnownContent(None, "Mon", "sha256:a")
 
@@ -43,7 +24,9 @@ BEFORE = KnownContent(None, "Mon", "sha256:a")
         (BEFORE, None, None, "sha256:b", False),
         (replace(BEFORE, etag='"e"', last_modified=None), '"e"', None, "sha256:b", True),
         (BEFORE, None, "Mon", "sha256:a", None),
-        (BEFORE, None, "Mon", "xlsx:x", None),
+        (BEFORE, None, "Mon", "xlsx:x", True),
+        (BEFORE, None, "Mon", "unopened:x", True),
+        (replace(BEFORE, hash="xlsx:y"), None, "Mon", "unopened:x", None),
         (replace(BEFORE, outdated=True), None, "Mon", "sha256:b", None),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import time
 import zipfile
 from collections.abc import Sequence
 
@@ -109,45 +108,20 @@ FEATURES = b'{"type": "FeatureCollection", "features": []}'
 ESRI = b'{"displayFieldName": "", "geometryType": "esriGeometryPoint", "features": []}'
 ERROR_OBJECTS = (
     b'{"message": "Not Found"}',
-    b'{"status": "error", "message": "Database connection failed"}',
     b'{"help": "x", "success": false, "error": {"__type": "Not Found Error"}}',
     b'{"type": "about:blank", "title": "Gone", "status": 500, "detail": "x"}',
-    b'{"version": "1.3.0", "exceptions": [{"code": "noApplicableCode", "text": "x"}]}',
     b'{"error": "invalid_token", "error_description": "expired"}',
     b'{"errors": [{"message": "x"}], "data": null}',
-    b'{"status": "fail", "data": {"id": "is missing"}}',
     b'[{"error": "not found"}]',
-    b'[{"message": "Session expired", "errorCode": "INVALID_SESSION_ID"}]',
-    b'{"status": "REQUEST_DENIED", "error_message": "x"}',
-    b'{"errors": [{"status": "404", "title": "x"}], "jsonapi": {"version": "1.0"}}',
     *(
         text.encode()
         for text in (
             '{"erreur": "Ressource introuvable", "code": 404}',
-            '{"erro": true}',
-            '{"errore": "Risorsa non trovata"}',
             '{"fehlercode": 500, "fehlermeldung": "Interner Fehler"}',
-            '{"fout": "niet gevonden"}',
-            '{"code": 0, "error": "x"}',
-            '{"code": 30001, "message": "x", "data": null}',
-            '{"descripcion": "no hay datos que satisfagan esos criterios", "estado": 404}',
-            '{"mensaje": "No se encontr\xf3", "codigo": 404}',
-            '{"mensagem": "Indispon\xedvel", "status": 500}',
             '{"total": 0, "results": [], "error": "db down"}',
-            '{"timestamp": "2026-01-01", "status": 500, "error": "x", "path": "/x"}',
-            '{"title": "Not Found", "status": 404, "traceId": "00-1"}',
             '{"success": false, "data": null}',
-            '{"ok": false}',
             '{"resultCode": "99", "resultMsg": "UNKNOWN"}',
-            '{"response": {"header": {"resultCode": "22", "resultMsg": "LIMITED NUMBER"}}}',
             '{"fault": {"faultstring": "Invalid ApiKey", "detail": {"errorcode": "x"}}}',
-            '{"meldung": "Dienst nicht verf\xfcgbar"}',
-            '{"detail": [{"loc": ["query"], "msg": "field required", "type": "value_error"}]}',
-            '{"exception": "java.lang.NullPointerException", "stackTrace": ["a", "b"]}',
-            '{"Message": "An error has occurred.", "StackTrace": "at A.B()"}',
-            '{"results": [], "message": "No data available", "total": 0}',
-            '{"odata.error": {"code": "005056A509B1", "message": {"value": "Not found"}}}',
-            '{"error": true, "reason": "no auth", "results": []}',
             "{}",
             '"error"',
         )
@@ -171,19 +145,10 @@ ROWS = (
 ERROR_DOCUMENTS = (
     b'<?xml version="1.0"?><OAI-PMH xmlns="x"><responseDate>2026</responseDate><request>x</request>'
     b'<error code="badVerb">x</error></OAI-PMH>',
-    b'<mes:Error xmlns:mes="x"><mes:ErrorMessage code="100"><com:Text>x</com:Text></mes:ErrorMessage>',
-    b'<Fault xmlns="http://schemas.microsoft.com/ws/2005/05/envelope/none"><Code><Value>x</Value></Code>',
     b'<Error xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Code>NoSuchKey</Code></Error>',
-    b"<error><message>Not found</message></error>",
-    b"<?xml version='1.0'?><m:error xmlns:m='x'><m:message>x</m:message></m:error>",
     b"<erreur>Ressource introuvable</erreur>",
-    b'<?xml version="1.0"?><message>Service unavailable</message>',
     b'<?xml version="1.0"?><response><status>error</status></response>',
-    b"<xml><error_code>5</error_code></xml>",
-    b'<result code="500">Fehler</result>',
-    b'<string xmlns="http://tempuri.org/">Error: timeout</string>',
     b"<problem xmlns='urn:ietf:rfc:7807'><title>x</title></problem>",
-    b"<OpenAPI_ServiceResponse><cmmMsgHeader><errMsg>x</errMsg></cmmMsgHeader></OpenAPI_ServiceResponse>",
 )
 SCRIPTS = (b"<?php\n$a = 1;\n", b"<?php\n" + b"$a = 1;\n" * 999)
 DOCUMENTS = (
@@ -201,27 +166,12 @@ FLAT_ODS = b'<?xml version="1.0"?><office:document xmlns:office="urn:oasis:names
 MSO_SHEET = b"<html><style>td {mso-number-format: 0}</style><table><tr><td>1</table></html>"
 
 UNKNOWN = (
-    *("RDF", "N3", "DOC", "PPT", "ODP", "RTF", "DBF", "MDB", "DWG", "DXF", "SAV", "DTA", "TAR"),
-    *("BZ2", "E00", "ICS", "OWL", "LAZ", "YAML", "MS Excel", "Comma Separated Values"),
-    *("E", "OGC GeoPackage", "ESRI File Geodatabase", "application/x-shapefile"),
+    *("RDF", "DOC", "DBF", "MS Excel", "Comma Separated Values", "E", "OGC GeoPackage"),
     "http://publications.europa.eu/resource/authority/file-type/RDF_TURTLE",
-    "http://publications.europa.eu/resource/authority/file-type/DOC",
 )
 PAGES_OF_SITES = (
-    *("HTML", "htm", "Web page", "website", "Web Application", "PHP", "ASPX", "API", "REST"),
-    *("Esri REST", "ArcGIS GeoServices REST API", "WMS", "SPARQL", "Link", "URL", "Markdown"),
-    *("Webseite", "HTML5", "Documentation", "N/A", "Online", "Tableau", "Power BI", "Shiny", "FTP"),
-    *(
-        "Directory",
-        "file listing",
-        "Git repository",
-        "Google Sheet",
-        "Google Sheets",
-        "googlesheets",
-        "Geoportal",
-        "Search form",
-        "RDFa",
-    ),
+    *("HTML", "Web Application", "PHP", "API", "Esri REST", "ArcGIS GeoServices REST API", "WMS"),
+    *("Link", "Markdown", "Webseite", "HTML5", "N/A", "Power BI", "file listing", "Google Sheets"),
     "http://publications.europa.eu/resource/authority/file-type/HTML",
 )
 
@@ -271,24 +221,18 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     ("KMZ", (*PAGES, ERROR, JSON), (PDF, CSV), (KMZ, KML)),
     ("Parquet", (*PAGES, ERROR, JSON), (ZIP, CSV), (b"PAR1\x15\0",)),
     ("GZ", (PAGE, ERROR, EMPTY_GZIP), (ZIP, CSV), (GZIPPED, gzip.compress(PAGE, mtime=0))),
-    ("PNG", (PAGE, ERROR), (PDF,), (PNG,)),
     ("TXT", (*PAGES, b""), (PDF, ZIP), (CSV, JSON, XML, ERROR)),
     # Each of several formats will do.
     ("CSV.zip", (PAGE, JSON), (PDF, XLS), (ZIP, CSV)),
-    ("zipped shapefiles", (PAGE, JSON), (XLS,), (ZIP,)),
     ("JSON, CSV", (PAGE, XML), (PDF,), (b'{"a": 1}', CSV)),
     ("XLS, ZIP", (PAGE, ERROR), (XLSX,), (XLS, ZIP)),
     # Formats that say nothing certain
     ("CSV, API", (b"",), (), (PAGE, JSON, CSV)),
     ("HTML", (b"",), (), (PAGE, XHTML, JSON, PDF, ERROR)),
-    ("Web page", (b"",), (), (PAGE, JSON, ERROR)),
     ("API", (b"",), (), (PAGE, JSON, XML, ERROR)),
-    ("text/html", (b"",), (), (PAGE, JSON)),
     ("application/octet-stream", (b"",), (), (PAGE, JSON)),
     ("http://publications.europa.eu/resource/authority/file-type/CSV", (PAGE,), (ZIP,), (CSV,)),
-    ("https://www.iana.org/assignments/media-types/text/csv", (PAGE,), (ZIP,), (CSV,)),
     ("", (b"", *EMPTY), (), (PAGE, JSON, ERROR, TRACE)),
-    ("Other", (b"",), (), (PAGE, JSON, ERROR, TRACE)),
     # What servers say in JSON and XML
     (
         "GeoJSON",
@@ -372,17 +316,12 @@ def test_format_and_media_type(
         ("CSV", COLUMN, None),
         ("CSV", HEADER, None),
         ("CSV", ERROR, True),
-        ("CSV", ERROR + b"\r\n", True),
         ("CSV", ERROR.decode().encode("utf-16"), True),
-        ("CSV", b"404", True),
         ("CSV", "Désolé, le fichier est introuvable.".encode(), True),
-        ("CSV", b"[1]", True),
         ("CSV", b"country\n", True),
         ("CSV", ERROR * 200, True),
         # Known by its first bytes
         ("CSV", PDF, False),
-        ("CSV", ZIP, False),
-        ("TSV", ERROR, True),
         ("CSV, API", ERROR, True),
         ("TXT", ERROR, None),
     ],
@@ -390,7 +329,7 @@ def test_format_and_media_type(
 def test_a_single_line_where_there_was_a_table(
     declared: str, data: bytes, is_error: bool | None
 ) -> None:
-    if declared == "CSV" and data not in (PDF, ZIP):
+    if declared == "CSV" and data != PDF:
         assert judged(declared, None, data) is not True, "at first nobody knows"
     assert judged(declared, None, data, CSV) is is_error
 
@@ -398,31 +337,14 @@ def test_a_single_line_where_there_was_a_table(
 ERROR_TEXTS = {
     "Python": TRACE,
     "Java": b"java.sql.SQLException: Io, closed\n\tat oracle.jdbc.Driver.connect(Driver.java:1)\n",
-    "Java in a thread": b'Exception in thread "main" java.lang.NullPointerException\n\tat a.B.c(B.java)',
-    ".NET": b"System.Data.SqlClient.SqlException: Timeout, expired\r\n   at System.Data.Open()\r\n",
-    "Python's log": b"2026-11-25 01:30:00,123 ERROR root " + TRACE,
     ".NET, with a code": b"System.Data.SqlException (0x80131904): Time out\r\n   at A.B()\r\n",
-    "Node at a line": b"/srv/app.js:3\n    throw new Error('x')\n    ^\n\nError: x\n",
-    "Oracle below a line": b"\r\nERROR:\r\nORA-12541: TNS:no listener\r\n",
     "Node": b"TypeError: x is undefined\n    at Object.<anonymous> (/srv/app.js:1:7)\n",
     "Go": b"panic: runtime error: index out of range\n\ngoroutine 1 [running]:\nmain.main()\n",
     "PostgreSQL": b'ERROR:  relation "wells" does not exist\nLINE 1: SELECT a, b FROM wells\n',
-    "psql": b'psql: error: connection to server at "db", port 5432 failed\n\tIs it running?\n',
-    "psql with a file": b"psql:export.sql:1: ERROR:  permission denied for table wells\nhint, here\n",
     "Oracle": b"ERROR at line 1:\nORA-00942: table or view does not exist\n",
-    "Oracle alone": b"ORA-12541: TNS:no listener\n\nmore, here\n",
     "SQL*Plus": b"SP2-0640: Not connected\nSP2-0641: a, b\n",
-    "MySQL": b"ERROR 1045 (28000): Access denied for user, sorry\nline two, here\n",
     "PDO": b"SQLSTATE[HY000] [2002] Connection refused\nin a, b\n",
-    "SQL Server": b"Msg 208, Level 16, State 1, Line 1\nInvalid object name, 'wells'.\n",
-    "PHP": b"PHP Fatal error:  Uncaught PDOException: no, in /var/www/a.php:3\nStack trace:\n#0 {main}\n",
     "PHP's warning": b"\nWarning: mysqli_connect(): (HY000/2002): no in /a.php on line 3\n",
-    "PHP's notices": b"\nNotice: Undefined, in /a.php on line 3\n\nWarning: no, in /a.php on line 5\n",
-    "Node's system": b"Error: ENOENT: no such file, open 'x.csv'\n    at Object.openSync (node:fs:603:3)\n",
-    "R": b'Error in file(file, "rt") : cannot open, sorry\nCalls: read.csv -> file\nExecution halted\n',
-    "Ruby": b"/app/x.rb:3:in `foo': undefined, sorry (NoMethodError)\n\tfrom /app/y.rb:5:in `<main>'\n",
-    "Perl": b"DBI connect('x','y') failed: Can't connect, sorry (111) at /export.pl line 3.\n",
-    "a shell": b"sh: 1: pg_dump: not found, sorry\n",
     "Envoy": b"upstream connect error or disconnect/reset before headers, sorry. reset reason: failure",
     "Git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a, sorry\nsize 12345\n",
 }
@@ -504,9 +426,7 @@ RECORD = b"Ada,1\n"
         ("JSON", b'{"message": "Good", "lines": [1]}', b'{"message": "x", "lines": [2]}', None),
         # Files that are being prepared
         ("JSON", None, b'{"status": "processing"}', "perhaps"),
-        ("JSON", None, b'{"status": "running", "lines": [1]}', None),
         ("CSV", CSV, b'{"status": "Pending", "progress": 12}', "perhaps"),
-        ("JSON", b'{"status": "done", "a": [1]}', b'{"status": "in progress"}', "perhaps"),
         # ckan/ckanext-xloader#39
         (
             "JSON",
@@ -518,28 +438,20 @@ RECORD = b"Ada,1\n"
         ("CSV", CSV, b"This file takes a little while to generate. It is ready at x.csv", True),
         # Errors as a record, or as two lines
         ("CSV", CSV, b"error,message\n500,db down\n", "perhaps"),
-        ("CSV", b"1,2\n3,4\n", b"error,message\n500,db down\n", "perhaps"),
         ("CSV", CSV, "Datenbankfehler\nBitte später versuchen\n".encode(), "perhaps"),
         ("", CSV, ERROR, True),
-        ("", XLSX, JSON, True),
         ("HTML", long(PAGE), TRACE, True),
         # Names that are no errors, or that change with the data
         ("JSON", b'{"error_rate": 0.1, "mean": 3}', b'{"error_rate": 0.2, "mean": 4}', None),
         ("JSON", b'{"defaults": {"a": 1}}', b'{"defaults": {"a": 2}}', None),
-        ("JSON", b'{"terror": 1, "x": "a"}', b'{"terror": 2, "x": "b"}', None),
-        ("JSON", b'{"2026-11-01": {"a": 1}}', b'{"2026-11-02": {"a": 1}}', None),
         ("JSON", b'{"count": 3, "errors": []}', b'{"count": 2, "errors": []}', None),
         ("JSON", large(b'{"a": 1}\n{"a": 2}'), b'{"b": 1}\n{"c": 2}', None),
-        ("API", b'{"status": "ok"}', b'{"status": "error"}', None),
         ("API", PAGE, b'{"message": "Welcome", "version": "1.2"}', "perhaps"),
         ("API", PAGE, b'{"message": "Welcome", "error": "db down"}', True),
-        ("API", PAGE, b'{"version": "1.2"}', None),
         ("GeoJSON API", None, b'{"title": "Wells", "links": []}', None),
         ("GeoJSON", None, b'{"title": "Wells", "links": []}', True),
-        ("WMS", REPORT, REPORT, None),
         # Longer texts that speak of errors
         ("Turtle", None, b"# Errors are listed below\n" + b"a:b a:c a:d .\n" * 999, None),
-        ("JSON", None, b'{"message": "Good service", "text": "' + b"x" * SHORT + b'"}', None),
         # Errors in any words
         (
             "JSON",
@@ -549,7 +461,6 @@ RECORD = b"Ada,1\n"
         ),
         ("JSON", large(b'{"total": 500, "results": []}'), b'{"palvelu": "ei vastaa"}', True),
         ("JSON", b'{"total": 1, "results": []}', b'{"palvelu": "ei vastaa"}', "perhaps"),
-        ("XML", b"<a><b/></a>", "<virhe>ei löydy</virhe>".encode(), "perhaps"),
         ("XML", large(b"<a><b/></a>"), "<virhe>ei löydy</virhe>".encode(), True),
         ("CSV", large(CSV), b"error,message\n500,db down\n", True),
         ("CSV", large(b"name,count\n" + RECORD), TRACE + b"\n  at x" * 1500, True),
@@ -557,8 +468,6 @@ RECORD = b"Ada,1\n"
         ("CSV", large(CSV), CSV, None),
         ("CSV", large(CSV), b"id,name\n", None),
         ("CSV", large(CSV), b"code,title\n1,a\n2,b\n", None),
-        ("CSV", CSV, b"code,title\n1,a\n", None),
-        ("CSV", CSV, b"# Wells of 2026\nid,name\n1,Ada\n", None),
         ("CSV", large(RECORD), b"Grace,2\n", None),
         (
             "JSON",
@@ -569,28 +478,19 @@ RECORD = b"Ada,1\n"
         ("JSON", large(b'[{"a": 1}]'), b"[]", None),
         ("JSON", large(b'{"rows": [1]}'), b'{"rows": [], "message": "No rows today"}', "perhaps"),
         ("JSON", large(b'{"rows": [1]}'), b'{"rows": [], "error": "db down"}', True),
-        ("JSON", large(b'{"rows": [1]}'), b'{"rows": null, "message": "Gone"}', True),
         ("JSON", large(b'{"rows": [1]}'), b'{"rows": [], "status": 500, "message": "Gone"}', True),
         ("JSON", large(b'{"rows": [1]}'), b'{"rows": [], "error": "none"}', None),
-        ("JSON", large(b'{"message": "Delays"}'), b'{"message": "Good service"}', "perhaps"),
         ("XML", large(b"<a><errors>0</errors></a>"), b"<a><errors>0</errors></a>", None),
-        ("XML", large(b"<a><b/></a>"), b"<a><errors/></a>", None),
         ("XML", large(b"<a><b/></a>"), b"<a><errors>db down</errors></a>", True),
         ("CSV", b"name\nAda\nGrace\n", b"name\n", None),
-        ("CSV", large(b"Wells\nid,name\n1,Ada\n"), b'Wells\n"id","name"\n', None),
-        ("CSV", large(CSV), b"No such file\n1,Ada\n", True),
         ("CSV", large(CSV), b"\xa0\n\xa0", True),
         ("JSON", large(b'{"rows": [1]}'), b'{"message": "API rate limit exceeded"}', "perhaps"),
         ("CSV", CSV, b'{"error": "Too Many Requests", "retry": 5}', "perhaps"),
-        ("JSON", large(b'{"rows": [1]}'), b'{"error": "limit of memory exceeded"}', True),
         ("CSV", b"name\nAda\nGrace\n", b"gone\n", True),
         ("JSON", large(b'[{"a": 1}]'), b'[{"b": 1}, {"b": 2}]', None),
-        ("JSON", b'{"a": 1, "b": 1}', b'{"b": 1, "c": 2}', None),
         ("GeoJSON", large(FEATURES), FEATURES, None),
-        ("RSS", large(RSS), RSS, None),
         ("XML", b"<a><b/></a>", b"<a><c/></a>", None),
         ("Turtle", large(b"@prefix a: <b> .\na:b a:c a:d .\n"), b"@prefix x: <y> .\n", None),
-        ("PDF", PDF, PDF, None),
     ],
 )
 def test_files_and_what_came_before(
@@ -627,15 +527,11 @@ XLS_URL = "http://a.example/export/a.XLS?b=c"
     [
         ("application/vnd.ms-excel", "", b"", False),
         ("application/octet-stream", "", b"<form>", False),
-        ("application/x-msexcel", "", b"", False),
-        ("application/force-download", "", b"<script></script>", False),
         ("text/html", XLS_URL, b"", False),
-        (None, XLS_URL, b"", False),
         ("text/html", "http://a.example/a.xls.html", b"", True),
         (None, "", b"", True),
         # Pages of errors and of logins, to which dead links lead
         ("text/html", XLS_URL, b"<script src=a></script>", True),
-        ("text/html", XLS_URL, b"<form>", True),
         ("application/octet-stream", XLS_URL, b"<input type='password'>", True),
     ],
 )
@@ -658,7 +554,7 @@ def test_a_page_with_a_table_may_be_a_workbook(
 DECLARED = '<?xml version="1.0"?>'
 
 
-@pytest.mark.parametrize("format_", ["HTML", "API", "WMS", "", "CSV"])
+@pytest.mark.parametrize("format_", ["HTML", "", "CSV"])
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -666,38 +562,30 @@ DECLARED = '<?xml version="1.0"?>'
         (f"{DECLARED}<html xmlns='http://www.w3.org/1999/xhtml'></html>", True),
         ("<div class=a>Data</div>", True),
         (f"{DECLARED}<WMS_Capabilities version='1.3.0'/>", True),
-        ("<WMT_MS_Capabilities version='1.1.1'></WMT_MS_Capabilities>", True),
         (f"{DECLARED}<wfs:WFS_Capabilities xmlns:wfs='x'>", True),
-        (f"{DECLARED}<csw:Capabilities xmlns:csw='x'>", True),
         (f"{DECLARED}<Capabilities xmlns='http://www.opengis.net/wmts/1.0'>", True),
         (f"{DECLARED}<definitions xmlns='http://schemas.xmlsoap.org/wsdl/'>", True),
         (f"{DECLARED}<edmx:Edmx Version='4.0' xmlns:edmx='x'>", True),
         (f"{DECLARED}<service xml:base='x' xmlns='http://www.w3.org/2007/app'>", True),
         (f"{DECLARED}<application xmlns='http://wadl.dev.java.net/2009/02'>", True),
         (f"{DECLARED}<OAI-PMH xmlns='x'><Identify><repositoryName>", True),
-        (f"{DECLARED}<TileMapService version='1.0.0'>", True),
         ('{"openapi": "3.0.1", "info": {}}', True),
-        ('{"swagger":"2.0"}', True),
         ('{"currentVersion": 10.91, "layers": []}', True),
         ('{"title": "a", "links": [{"rel":"service-desc","href":"x"}]}', True),
         ('{"@odata.context":"https://x.org/$metadata","value":[]}', True),
-        ('{"tilejson": "3.0.0", "tiles": []}', True),
         # Data
         ("id,name\n1,Ada\n", False),
         ('{"@odata.context":"https://x.org/$metadata#Products","value":[]}', False),
         ('{"type": "FeatureCollection", "links": [{"rel":"next"}]}', False),
         ('{"name": "a", "currentVersion": "1.2.0"}', False),
-        ('{"currentVersion": 3, "rows": []}', False),
         (f"{DECLARED}<wfs:FeatureCollection xmlns:wfs='x'>", False),
         (f"{DECLARED}<OAI-PMH xmlns='x'><ListRecords><record>", False),
         (
             f"{DECLARED}<feed xmlns='http://www.w3.org/2005/Atom' xmlns:app='http://www.w3.org/2007/app'>",
             False,
         ),
-        (f"{DECLARED}<capabilities><row/></capabilities>", False),
         ("<table><tr><td>1</td></tr></table>", False),
         ("A text about html and Capabilities.", False),
-        ("%PDF-1.7", False),
     ],
 )
 def test_pages_and_descriptions_of_services(format_: str, text: str, expected: bool) -> None:
@@ -728,12 +616,6 @@ def test_a_gzip_file_may_come_as_a_compressed_transfer(was_coded: bool, fits: bo
     assert (found is None) is fits
 
 
-def test_a_page_is_an_error_under_a_media_type_without_a_format() -> None:
-    assert judged("", "application/rdf+xml", PAGE) is True
-    assert judged("", "application/csv", PAGE) is True
-    assert judged("RDF", "text/html", PAGE) is None
-
-
 @pytest.mark.parametrize(("size", "is_error"), [(SHORT - 1, True), (SHORT, False)])
 def test_how_short_an_error_text_is(size: int, is_error: bool) -> None:
     assert judged("XLSX", None, b"e" * size) is is_error
@@ -753,12 +635,3 @@ def test_any_bytes_and_any_names_have_a_verdict(
     last = outline(rest, 20 * len(rest)) if is_known else None
     found = verdict(promise(declared, media_type), data, len(data), last=last, sent_as=SentAs())
     assert found is None or str(found)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"), [("JSON", "/**/" * 200 + "x"), ("CSV", "Warning:  on line 1 " * 60 + "!")]
-)
-def test_texts_that_repeat_themselves_are_judged_in_time(name: str, text: str) -> None:
-    begin = time.process_time()
-    judged(name, None, text.encode())
-    assert time.process_time() - begin < 3

@@ -132,17 +132,6 @@ def test_a_first_visit(server: FileServer) -> None:
     assert finding.changed_at is None
 
 
-def test_a_change_is_downloaded_twice(server: FileServer, seen: KnownContent) -> None:
-    server.files["/file.csv"] = csv(b"new", '"v2"', "Fri, 20 Nov 2026 10:00:00 GMT")
-    finding = one(server, seen)
-    assert finding.outcome is Outcome.CHANGED
-    assert finding.changed_at == NOW
-    assert finding.known.etag == '"v2"' and finding.known.earlier == (seen.hash,)
-    first, second = server.requests
-    assert "If-None-Match" in first.headers
-    assert not {"If-None-Match", "If-Modified-Since"} & set(second.headers)
-
-
 LATER = "Fri, 20 Nov 2026 10:00:00 GMT"
 
 
@@ -156,17 +145,6 @@ def test_a_newer_date_of_a_large_file_is_believed_by_its_beginning(
     )
     assert finding.outcome is Outcome.HEADER
     assert 0 < finding.attempt.received < len(body) / 2
-
-
-def test_a_newer_date_of_an_error_text_is_none(server: FileServer, seen: KnownContent) -> None:
-    server.files["/file.csv"] = csv(b"ORA-12541: TNS:no listener\n\nmore, here\n", '"v2"', LATER)
-    known = {"format": "CSV", "last_change": MODIFIED_AT, "fresh_after": NOW - timedelta(days=30)}
-    found = one(server, seen, **known)
-    assert (found.outcome, found.modified, found.known) == (Outcome.ERROR, None, seen)
-    # Without a good file before it, nobody can tell.
-    found = one(server, structs.replace(seen, outline=None), **known)
-    assert (found.outcome, found.modified) == (Outcome.CANNOT_TELL, None)
-    assert found.attempt.reason == "error text"
 
 
 def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> None:
@@ -222,17 +200,6 @@ def test_a_file_that_opens_at_one_of_two_downloads(server: FileServer, seen: Kno
     assert (found.outcome, found.attempt.reason) == (Outcome.UNCONFIRMED, UNOPENED)
 
 
-# Retries and redirects
-
-
-def test_all_links_of_a_busy_host_work(server: FileServer) -> None:
-    pause = {"Retry-After": "86400"}
-    server.faults[lambda request: True] = faults.Status(503, headers=pause)
-    found = run_check([visit(f"{server.url}/{n}") for n in range(4)])
-    assert {one.outcome for one in found} == {Outcome.CANNOT_TELL}
-    assert len(server.requests) <= UNPACED.connections
-
-
 # Who waits for whom
 
 
@@ -250,6 +217,7 @@ def test_no_host_waits_for_another(server: FileServer) -> None:
     visits = [visit(f"{slow}/{n}") for n in range(10)] + [visit(f"{quick}/{n}") for n in range(30)]
     found = run_check(visits, concurrency=3, sink=sink, read=5)
     assert {finding.outcome for finding in found} == {Outcome.FIRST_HASH}
+    assert server.peak <= 2 * UNPACED.connections
 
 
 def pause(server: FileServer) -> dict[str, HostPolicy]:
@@ -289,12 +257,6 @@ def test_the_run_goes_on_while_a_change_waits_for_its_confirmation(
     assert outcomes[0] is Outcome.FIRST_HASH
 
 
-def test_a_host_is_asked_by_no_more_than_its_connections(server: FileServer) -> None:
-    server.latency = 0.02
-    run_check([visit(f"{server.url}/{n}") for n in range(40)])
-    assert server.peak == UNPACED.connections
-
-
 def test_a_host_of_many_urls_is_asked_on_before_it_has_answered_once(server: FileServer) -> None:
     hold = faults.Hold()
     server.faults["/0"] = hold
@@ -324,6 +286,7 @@ def test_a_url_of_several_resources_is_asked_once(server: FileServer, seen: Know
         "repeat": Outcome.CHANGED,
     }
     assert len(server.requests) == 2
+    assert not {"If-None-Match", "If-Modified-Since"} & set(server.requests[1].headers)
     assert {finding.known.hash for finding in found.values()} == {found["first"].known.hash}
 
 
@@ -399,15 +362,7 @@ def known(body: bytes, **more: Any) -> KnownContent:
 KNOWN_SHAPE = {"known": known(OLD), "has_shape": True}
 SHAPES: list[tuple[dict[str, Any], list[bytes], Outcome, Any]] = [
     ({}, [OLD], Outcome.FIRST_HASH, OLD_SHAPE),
-    ({}, [OLD * 10_000], Outcome.FIRST_HASH, [TableShape(None, 39_999, ["id", "name"])]),
     ({"format": "PDF"}, [OLD], Outcome.FIRST_HASH, []),
-    ({"format": "JSON"}, [b'[{"id": 1}]'], Outcome.FIRST_HASH, [TableShape(None, 1, ["id"])]),
-    (
-        {"format": "XLSX"},
-        [workbook({"Data": {"A1": "id", "A2": "x"}})],
-        Outcome.FIRST_HASH,
-        [TableShape("Data", 1, ["id"])],
-    ),
     ({"known": known(OLD)}, [OLD], Outcome.SAME_HASH, OLD_SHAPE),
     (KNOWN_SHAPE, [OLD], Outcome.SAME_HASH, None),
     (KNOWN_SHAPE, [NEW, NEW], Outcome.CHANGED, NEW_SHAPE),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from ckanext.freshness.checking.error_texts import SHORT
@@ -15,7 +13,6 @@ WALL, LEADS_ON, MAY_LEAD_ON, OTHER = PageKind
 IMPERVA = '<script src="/_Incapsula_Resource?SWJIYLWA=719d34d31c8e3a6e6fffd425f7e032f3"></script>'
 F5 = '<script>window["bobcmn"] = "1011/TSPD/30";</script><script src="/TSPD/08?type=17"></script>'
 AWS = '<script src="https://a1.edge.sdk.awswaf.com/a1/b2/challenge.js" defer></script>'
-RADWARE = '<script>(function(w,d){})(window,document,"https://cdn.perfdrive.com")</script>'
 GTM = (
     "<script>(function(w,d,s,l,i){w[l]=w[l]||[];var j=d.createElement(s);j.src='//g.example/'+i})"
     "(window,document,'script','dataLayer','GTM-X');</script><noscript><iframe src='//g.example/ns.html'>"
@@ -34,9 +31,6 @@ PAGES: dict[PageKind, dict[str, str]] = {
     WALL: {
         # fatiando/pooch#470, TecharoHQ/anubis#700
         "Anubis": f"<html><title>Making sure you&#39;re not a bot!</title>{ROOM}",
-        "Anubis in German": f"<title>Ich stelle sicher, dass du kein Bot bist!</title>{ROOM}",
-        "Anubis in Spanish": f"<title>Asegurándonos de que no eres un robot!</title>{ROOM}",
-        "Anubis in Portuguese": f"<title>Certificando-se de que você não é um robô!</title>{ROOM}",
         "Anubis in Turkish": f"<title>Bot</title>{ROOM}<script id='anubis_challenge'>",
         # ziplokk1/incapsula-cracker-py3#20
         "Imperva": f"<html><head><META NAME='robots' CONTENT='noindex'>{IMPERVA}<body></body></html>",
@@ -44,47 +38,22 @@ PAGES: dict[PageKind, dict[str, str]] = {
         "Request unsuccessful. Incapsula incident ID: 1-2</iframe></body>",
         # owid/covid-19-data#2265
         "F5": f"<html><head><meta charset=utf-8>{F5.replace('30', '30' * SHORT)}</head><body></body></html>",
-        "F5's refusal": "<title>Request Rejected</title>The requested URL was rejected.",
         "F5's refusal, translated": f"<html>{ROOM}Anfrage: Ihre Support-ID lautet: 17225430001234567890",
         # walkerke/tidycensus#613
-        "Cloudflare's refusal": f"<title>Attention Required! | Cloudflare</title>{ROOM}",
         "Cloudflare": f"<title>Just a moment...</title>{ROOM}<noscript>Enable cookies</noscript>",
         "Akamai": "<HTML><TITLE>Access Denied</TITLE><H1>Access Denied</H1>You don't have permission to",
-        "Akamai's challenge": "<title>Challenge Validation</title><script src='/_sec/cp_challenge/a.js'>",
-        "Akamai's interruption": f"<title>Pardon Our Interruption</title>{ROOM}",
-        "Sucuri's refusal": f"<title>Sucuri WebSite Firewall - Access Denied</title>{ROOM}",
         "Radware": f"<title>Radware Captcha Page</title>{ROOM}",
-        "Fortinet": f"<title>Web Page Blocked!</title>{ROOM}",
-        "Imunify360": f"<title>One moment, please...</title>{ROOM}",
         "SiteGround": '<meta http-equiv="refresh" content="0;/.well-known/sgcaptcha/?r=%2F">',
         # microlinkhq/is-antibot
         "Human": "<h1>Press &amp; Hold to confirm you are a human (and not a bot).</h1>",
         "AWS": f"<title>Human Verification</title>{AWS}",
         "DDoS-Guard": "<title>DDoS-Guard</title><p>Checking your browser before accessing x.example",
         "Vercel": "<title>Vercel Security Checkpoint</title><p>We're verifying your browser",
-        "go-away": f"<title>Checking you are not a bot</title>{ROOM}",
         "Google Drive": f"<title>Google Drive - Virus scan warning</title>{ROOM}",
-        "Google": "<p>Our systems have detected unusual traffic from your computer network.",
         # pyload/pyload#3074
         "reCAPTCHA": f"<title>reCAPTCHA challenge</title>{ROOM}",
-        # ikedaosushi/tech-news#13272
-        "Bloomberg": "<title>Bloomberg - Are you a robot?</title>",
         "hCaptcha": f"<title>Are you human?</title>{ROOM}<div class='h-captcha'></div>",
-        # mstfnsr/web_refusal_regex
-        "StackPath": "<p>x.example is using a security service for protection against online attacks.",
-        "Wordfence": "<p>Your access to this service has been limited. (HTTP response code 503)",
-        "ShieldPRO": "<p>Too many requests from your IP address have triggered the site's defenses.",
-        "aaPanel": "<title>aaPanel Website Firewall Free Edition</title>",
-        "a firewall": "<p>Your request has been rated as suspicious by our firewall and got blocked.",
-        "suspicious": "<h1>Not Acceptable</h1>Request was blocked due to suspicious behavior",
-        "a refusal in Portuguese": "<title>Acesso bloqueado</title><p>O site é protegido",
-        "a refusal in French": "<h1>Accès refusé</h1>",
-        "a refusal in Spanish": "<h1>Acceso denegado</h1>",
         "a refusal in German": "<p>Der Zugriff wurde verweigert.",
-        "a refusal in Russian": "<title>Доступ запрещён</title>",
-        "a refusal in Italian": "<h1>Accesso negato</h1>",
-        "a refusal in Dutch": "<h1>Toegang geweigerd</h1>",
-        "a refusal in Turkish": "<h1>Erişim engellendi</h1>",
         "a check in Chinese": "<title>安全验证</title>",
         "nginx": "<html><head><title>429 Too Many Requests</title></head><body><hr>nginx</body></html>",
     },
@@ -97,25 +66,16 @@ PAGES: dict[PageKind, dict[str, str]] = {
         "requires Javascript to work</noscript></body></html>",
         "Sucuri": "<html><title>You are being redirected...</title><noscript>Javascript is required.</noscript>"
         "<script>var s={},e=eval,w=String.fromCharCode,sucuri_cloudproxy_js='';</script>",
-        "ArvanCloud": "<script>document.cookie=`__arcsjs=${hash}; Path=/`;location.reload()</script>",
-        "Knownsec": "<script>document.cookie=('_')+('_jsl');location.href=location.pathname</script>",
         "Alibaba": f"<html><script>var arg1='{'4B' * SHORT}';document.location.reload()</script></html>",
         "DataDome": "<p id='cmsg'>Please enable JS and disable any ad blocker</p><script>var dd={}</script>",
         "a script": "<script>window.location.href = '?next';</script>",
-        "a script's function": '<script>location.replace("?next")</script>',
         "an attribute": "<html><body onload=\"location='?next'\"></html>",
         "a form that submits itself": "<body onload='document.forms[0].submit()'><form action=/x></form>",
         "a click": "<html><a id=a href=/x></a><script>document.getElementById('a').click()</script>",
-        "a window": "<script>window.open('/x')</script>",
-        "a script that fills a part": "<div id=wait></div><script>go()</script><script src=/a.js></script>",
-        "hidden in parts": "<script>new Function('loc'+'ation=1')()</script>",
         "a page that a script writes": "<script>document.write(unescape('%3Cmeta%3E'))</script>",
         "hidden": "<script>eval(atob('bG9jYXRpb24='))</script>",
         "no script": "<noscript>Please enable JavaScript.</noscript><script src=/a.js></script>",
-        "a blank": "<body>&nbsp;<script>location='/x'</script></body>",
         "no cookies": "<p>Cookies must be enabled in your browser!",
-        "a wait": "<p>Please wait while your download is prepared</p><script src=/wait.js></script>",
-        "a wait in German": "<p>Sie werden weitergeleitet</p><script src=/wait.js></script>",
         # GoDaddy's page of a domain without a site; it is not told from the others.
         "a parked domain": '<script>window.onload=function(){window.location.href="/lander"}</script>',
     },
@@ -123,33 +83,26 @@ PAGES: dict[PageKind, dict[str, str]] = {
         "a licence": "<p>I accept the licence</p><form action='/get'><input type=submit></form>",
         "a login": "<html><form><input name=p type=password></form>",
         "a frame": "<frameset rows='100%,*'><frame src='http://x.example/data.csv'></frameset>",
-        "a frame with a file": "<h1>Report</h1><iframe src='report.pdf'></iframe>",
-        "an object": "<html><object data='report.pdf'></object>",
         "a link of a script": "<p><a href='javascript:document.forms[0].submit()'>Download</a>",
         "a search for what is lost": f"{LOST}{SEARCH}",
         "analytics": f"{LOST}{ANALYTICS}",
         "a tag manager": f"<html><head>{GTM}</head>{LOST}",
         "a script with a text": "<html><p>Your download starts soon<script src=/a.js></script>",
         "a frame of a script": "<p>Download<script>document.createElement('iframe')</script>",
-        "an event of a script": "<p>Download<script>a.dispatchEvent(new MouseEvent('click'))</script>",
         # Applications come where a file is lost: open-webui/open-webui#9800, betsol/spa-server#1
         "React": "<title>App</title><noscript>You need to enable JavaScript to run this app.</noscript>"
         "<div id=root></div><script src=/static/js/main.js></script>",
         "Vue": "<noscript>We're sorry but this doesn't work without JavaScript enabled.</noscript><div id=app>"
         "</div><script src=/js/app.js></script>",
-        "React with a count": f"{GTM}<div id='root'></div><script src=/a.js></script>",
         "Vite with a setting": "<script>window.env={}</script><script type=module src=/a.js></script>"
         "<div class=x id=app></div>",
         "Nuxt": "<div id=__nuxt></div><script>window.__NUXT__={}</script><script src=/a.js></script>",
-        "Angular with a setting": "<script>window.env={}</script><app-root></app-root><script src=a.js>",
         "Angular": "<base href='/'><app-root></app-root><script src=main.js type=module></script>",
     },
     OTHER: {
         "lost": LOST,
         "a lost file of a site with Imperva's script": f"<html><head>{IMPERVA}</head>{LOST}",
         "a lost file of a site with F5's script": f"<html><head>{F5}</head>{LOST}",
-        "a lost file of a site with AWS' script": f"<html><head>{AWS}</head>{LOST}",
-        "a lost file of a site with Radware's script": f"<html><head>{RADWARE}</head>{LOST}",
         # mintlify/docs#3759
         "a long page of a lost file": f"<title>Page not found</title>{LOST}{ROOM}{SEARCH}{ANALYTICS}",
         "a long application": f"<style>{ROOM}</style>{GTM}<div id=root></div><script src=/a.js></script>",
@@ -157,13 +110,10 @@ PAGES: dict[PageKind, dict[str, str]] = {
         # cadeyrn/bookmarks-organizer#130
         "a domain for sale": "<title>x.example</title><h1>This domain is for sale!</h1>",
         "a database": "<br /><b>Warning</b>: mysqli_connect(): Access denied for user 'a'@'b'",
-        "maintenance": "<title>Maintenance</title><p>We will be back soon.",
         "nothing": "<html><head></head><body></body></html>",
-        "a page of nginx": "<html><head><title>404 Not Found</title></head><body><hr>nginx</body></html>",
         "about clouds": "<html><p>Our site is protected by Cloudflare and Akamai.</p></html>",
         "a hidden word": "<!-- captcha --><style>.captcha{}</style><p>Gone</p>",
         "a form in a text": f"{LOST}<code>&lt;form&gt; &lt;script&gt;location</code>",
-        "about bottles": "<p>The file is in a bottle at a bottom.",
         "data of schema.org": '<script type="application/ld+json">{"name": "x"}</script>' + LOST,
     },
 }
@@ -199,24 +149,3 @@ def test_kinds(kind: PageKind, page: str) -> None:
 )
 def test_pages_that_are_meant(page: str) -> None:
     assert judged(page, is_data_promised=False) is OTHER
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "<" * FIRST_BYTES,
-        "<!--" * 4000,
-        "<script" * 2300,
-        "<noscript" * 1800,
-        "<script></script " * 960,
-        " onload=" * 2000,
-        "support id " * 1400,
-        "<iframe " * 2000,
-        "verify " * 2300,
-        "javascript:" * 1400,
-    ],
-)
-def test_pages_that_repeat_themselves_are_judged_in_time(page: str) -> None:
-    begin = time.process_time()
-    judged(page)
-    assert time.process_time() - begin < 1

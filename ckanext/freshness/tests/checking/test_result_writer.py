@@ -134,12 +134,9 @@ def test_the_last_five_attempts_are_kept() -> None:
     ("sent", "kept"),
     [
         ('"é"', '"é"'),
-        ('"\udce9"', '"\ufffd"'),
         ('"a\0b"', '"a\ufffdb"'),
-        ("\udcc3\udca9", "é"),
         ("\ud800", "?"),
         ("\\u0000 \\ ' \" :x %s", "\\u0000 \\ ' \" :x %s"),
-        ("\\.", "\\."),
     ],
 )
 def test_whatever_a_server_sends_can_be_kept(sent: str, kept: str) -> None:

@@ -71,14 +71,9 @@ def check(counts: RunCounts, result: CheckResult) -> None:
     ("metadata", "header", "outcome", "label"),
     [
         (NOTHING, False, Outcome.SAME_HASH, "same hash"),
-        (NOTHING, False, Outcome.CHANGED, "hash"),
-        (NOTHING, True, Outcome.CHANGED, "http header,hash"),
         (NOTHING, True, Outcome.HEADER, "http header"),
         (FILESTORE, True, Outcome.CHANGED, "filestore,http header,hash"),
         (NOTHING, False, Outcome.ERROR, "error"),
-        (FIRST_RUN, False, Outcome.ERROR, "error"),
-        (NOTHING, False, Outcome.NOT_MODIFIED, "not modified"),
-        (NOTHING, False, Outcome.UNCONFIRMED, "unconfirmed"),
     ],
 )
 def test_labels_of_what_is_visited(
@@ -103,8 +98,6 @@ def test_a_link_is_put_off_only_if_it_was_not_asked() -> None:
 @pytest.mark.parametrize(
     ("resources", "updated", "label"),
     [
-        ([NOTHING], DatasetFact.NOTHING, "nothing"),
-        ([FIRST_RUN], DatasetFact.NOTHING, "firstrun"),
         ([FILESTORE, NOTHING], DatasetFact.NOTHING, "filestore"),
         ([], DatasetFact.NOTHING, "no resources"),
         ([FIRST_RUN], DatasetFact.REVIEW, "review date"),
