@@ -227,7 +227,6 @@ CAPTCHA = page("Access denied", 1, "<form action=/check><input name=captcha></fo
 SIGN = "<script src='/_Incapsula_Resource?SWJIYLWA=719d34d31c8e3a6e6fffd425f7e032f3'></script>"
 REMOVED = page("Dataset removed", 3, "<form action=/search><input name=q></form>")
 LOST = page("Page not found")
-PARKED = page("This domain is for sale")
 HOME = page("Welcome")
 TRACE = b"Traceback (most recent call last):\n" + b'  File "app.py", line 7, in export\n' * 200
 
@@ -265,11 +264,8 @@ KINDS = (
         "HTML",
     ),
     Kind("403 from the beginning", status(403)),
-    Kind("401 from the beginning", status(401)),
-    Kind("429 from the beginning", status(429)),
     Kind("202, then the file", lambda it: ok(it) if it.day > 3 else status(202)(it), waits=False),
     Kind("403 from some day on", then(status(403))),
-    Kind("429 from some day on", then(status(429))),
     Kind("a wall from some day on", then(lambda it: html(it, WALL))),
     Kind("a captcha from some day on", then(lambda it: html(it, CAPTCHA))),
     Kind("a wall for nights", for_nights(6, lambda it: html(it, WALL))),
@@ -277,11 +273,9 @@ KINDS = (
         "an error for a night", for_nights(1, lambda it: say(it, b'{"error": "db down"}')), "JSON"
     ),
     Kind("a trace for a night", for_nights(1, lambda it: say(it, TRACE))),
-    Kind("500 for a night", for_nights(1, status(500))),
     Kind("503 with a pause for nights", for_nights(5, status(503, "Retry-After: 3600"))),
     Kind("202 for nights", for_nights(9, status(202))),
     Kind("cut for a night", for_nights(1, cut)),
-    Kind("a reset for a night", for_nights(1, lambda _: b"")),
     Kind("a cookie", bounced),
     Kind("a page that leads on", led_by_a_page(200)),
     Kind("404 that leads on", led_by_a_page(404)),
@@ -324,9 +318,7 @@ KINDS = (
     Kind("new data behind walls", for_nights(4, lambda it: html(it, WALL)), every=7),
     # People get nothing any more.
     Kind("404", then(status(404)), dies=True),
-    Kind("410", then(status(410)), dies=True),
     Kind("500", then(status(500)), dies=True),
-    Kind("503", then(status(503)), dies=True),
     Kind("resets", then(lambda _: b""), dies=True),
     Kind("no host", ok, dies=True, closes=True),
     Kind("no name", then(to("http://nowhere.invalid/")), dies=True),
@@ -344,7 +336,6 @@ KINDS = (
     Kind(
         "404 with a wall's script", then(lambda it: html(it, page("Lost", 3, SIGN), 404)), dies=True
     ),
-    Kind("a domain for sale", then(lambda it: html(it, PARKED)), dies=True),
     Kind("a page that leads to 404", then(led_by_a_page(200, status(404))), dies=True),
     Kind(
         "an error in JSON",
@@ -359,12 +350,6 @@ KINDS = (
     Kind("a short page", then(lambda it: html(it, REMOVED)), dies=True, called_within=20),
     Kind(
         "S3 without the key", then(lambda it: xml(it, "AccessDenied")), dies=True, called_within=20
-    ),
-    Kind(
-        "S3 with an old signature",
-        then(lambda it: xml(it, "ExpiredToken", 400)),
-        dies=True,
-        called_within=20,
     ),
     Kind(
         "Azure with an old signature",

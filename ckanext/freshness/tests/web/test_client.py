@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -197,27 +196,6 @@ def test_these_are_asked_again(server: FileServer, status: int, fails: int | Non
     assert (answer.status, answer.body) == ((200, BODY) if fails else (status, b"sorry"))
     [host] = hosts
     assert answer.attempts == host.requests == server.count("/x") == 3
-
-
-def times(server: FileServer) -> list[float]:
-    """Return the seconds between the requests."""
-    at = [asked.at for asked in server.requests]
-    return [b - a for a, b in itertools.pairwise(at)]
-
-
-def test_attempts_are_spaced(server: FileServer) -> None:
-    server.faults["/x"] = faults.Status(code=500)
-    visit(f"{server.url}/x", backoff=(0.03, 0.08), attempts=4)  # type: ignore[arg-type]
-    first, second, third = times(server)
-    assert first >= 0.028
-    assert second >= 0.078
-    assert third >= 0.078
-
-
-def test_retry_after_is_honoured(server: FileServer) -> None:
-    server.faults["/x"] = faults.Status(code=503, headers={"Retry-After": "0.1"}, times=1)
-    assert visit(f"{server.url}/x").status == 200
-    assert times(server)[0] >= 0.1
 
 
 def test_retry_after_holds_for_the_whole_host_and_for_no_other(server: FileServer) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.web.headers import can_be_sent, illegal_header, parse_retry_after, storable
+from ckanext.freshness.web.headers import can_be_sent, parse_retry_after, storable
 
 NOW = datetime(2026, 9, 1, 12, 0, tzinfo=timezone.utc)
 
@@ -55,20 +55,6 @@ def test_retry_after_takes_anything(value: str) -> None:
 )
 def test_what_can_be_sent(value: str, sendable: bool) -> None:
     assert can_be_sent(value) is sendable
-
-
-@pytest.mark.parametrize(
-    ("headers", "name"),
-    [
-        ({"Authorization": "Bearer x", "X-1": "y"}, None),
-        ({"X-1": "y\n"}, "'X-1'"),
-        ({"X 1": "y"}, "'X 1'"),
-        ({"": "y"}, "''"),
-        ({"X\n": "y"}, "'X\\n'"),
-    ],
-)
-def test_the_illegal_header_is_named(headers: dict[str, str], name: str | None) -> None:
-    assert illegal_header(headers) == name
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,12 @@ from ckanext.freshness.web.urls import display_link, display_url, join_url, pars
 
 NORMAL = [
     ("http://example.org/", "http://example.org/"),
-    ("http://example.org", "http://example.org/"),
     ("HTTP://EXAMPLE.org/A", "http://example.org/A"),
     ("  http://example.org/\n", "http://example.org/"),
     ("http://example.org?a=b", "http://example.org/?a=b"),
-    ("http://example.org/#part", "http://example.org/"),
     ("http://example.org#part", "http://example.org/"),
     ("http://example.org:80/", "http://example.org/"),
-    ("https://example.org:443/", "https://example.org/"),
     ("https://example.org:80/", "https://example.org:80/"),
-    ("http://example.org:/", "http://example.org/"),
     ("http://example.org:08080/", "http://example.org:8080/"),
     ("http://example.org:65535/", "http://example.org:65535/"),
     # Dots are resolved
@@ -33,10 +29,8 @@ NORMAL = [
     ("http://h.org/%7Euser/%e4%C3", "http://h.org/%7Euser/%e4%C3"),
     ("http://h.org/?q=a+b%20c&r=/?x", "http://h.org/?q=a+b%20c&r=/?x"),
     # and are escaped, where they may not
-    ("http://h.org/a b", "http://h.org/a%20b"),
     ('http://h.org/"a"<b>', "http://h.org/%22a%22%3Cb%3E"),
     ("http://h.org/a|b[c]{d}^`\\", "http://h.org/a%7Cb%5Bc%5D%7Bd%7D%5E%60%5C"),
-    ("http://h.org/100%", "http://h.org/100%25"),
     ("http://h.org/ä?ö=ü", "http://h.org/%C3%A4?%C3%B6=%C3%BC"),
     ("http://h.org/\udce4", "http://h.org/%E4"),  # Latin-1 bytes of a Location header
     # Hosts
@@ -45,16 +39,12 @@ NORMAL = [
     ("http://例え。テスト/", "http://xn--r8jz45g.xn--zckzah/"),
     ("http://i❤.example/", "http://xn--i-7iq.example/"),
     ("http://a_b.a--b.zürich.example/", "http://a_b.a--b.xn--zrich-kva.example/"),
-    ("http://daten_zürich.example/", "http://xn--daten_zrich-zhb.example/"),
-    ("http://%65xample.org/", "http://example.org/"),
     ("http://[2001:DB8:0:0::1]/", "http://[2001:db8::1]/"),
-    ("http://[::1]:8080/", "http://[::1]:8080/"),
     # IPv4, as inet_aton reads it
     ("http://2130706433/", "http://127.0.0.1/"),
     ("http://0177.0.0.1/", "http://127.0.0.1/"),
     ("http://0x7f000001/", "http://127.0.0.1/"),
     ("http://127.1/", "http://127.0.0.1/"),
-    ("http://127.0.0.1./", "http://127.0.0.1/"),
     ("http://0/", "http://0.0.0.0/"),
     ("http://①②⑦.0.0.1/", "http://127.0.0.1/"),
 ]
@@ -96,15 +86,8 @@ REFUSED = [
     *(
         (url, FailureReason.SCHEME_REFUSED, f"is a {url.partition(':')[0]}: URL")
         for url in (
-            *(
-                "ftp://example.org/x",
-                "ftps://h/x",
-                "sftp://h/x",
-                "s3://bucket/x",
-                "magnet:?xt=urn:x",
-            ),
-            *("mailto:me@h.org", "file:///etc/passwd", "data:text/csv,a", "javascript:alert(1)"),
-            "gopher://h/",
+            *("ftp://example.org/x", "s3://bucket/x", "magnet:?xt=urn:x", "mailto:me@h.org"),
+            *("file:///etc/passwd", "data:text/csv,a", "javascript:alert(1)"),
         )
     ),
     ("http:example.org", FailureReason.INVALID_URL, "has no //"),
@@ -165,12 +148,10 @@ def test_user_and_password_become_a_header(url: str, authorization: str | None) 
 
 
 JOINS = [
-    ("/x", "http://h.org/x"),
     ("x", "http://h.org/dir/x"),
     ("../x", "http://h.org/x"),
     ("?q", "http://h.org/dir/file?q"),
     ("//other.org/x", "http://other.org/x"),
-    ("https://other.org", "https://other.org/"),
     (" /a b ", "http://h.org/a%20b"),
     ("/\udce4", "http://h.org/%E4"),
     ("http://user:secret@h.org/x", "http://h.org/x"),
@@ -202,15 +183,11 @@ SHOWN = [
     ("//user:secret@h.org/", "//***@h.org/"),
     ("http://user:se/cr?e#t@h.org/x", "http://***@h.org/x"),
     ("http://h.org:8080/@x", "http://h.org:8080/@x"),
-    ("http://h.org:/x:y@z", "http://h.org:/x:y@z"),
     ("http://h.org/?serviceKey=secret", "http://h.org/?serviceKey=***"),
     ("http://h.org/?subscription-key=secret", "http://h.org/?subscription-key=***"),
     ("http://h.org/a;jsessionid=secret?b", "http://h.org/a;jsessionid=***"),
     ("http://h.org/?pw=secret&api.key=secret", "http://h.org/?pw=***&api.key=***"),
-    ("http://h.org/?passphrase=secret", "http://h.org/?passphrase=***"),
     ("http://h.org/?u=i%3Ftoken%3Dsecret%26a%3D1&b=2", "http://h.org/?u=i%3Ftoken%3D***&b=2"),
-    ("http://h.org/?u=i%3Fa%3D1%26key%3Dsecret", "http://h.org/?u=i%3Fa%3D1%26key%3D***"),
-    ("http://h.org/?authorization=secret", "http://h.org/?authorization=***"),
     ("http://h.org/?author=a&authority=b", "http://h.org/?author=a&authority=b"),
     ("http://[2001:db8::1]/a@b", "http://[2001:db8::1]/a@b"),
     ("http://h.org/?sid=secret&pass=secret", "http://h.org/?sid=***&pass=***"),
@@ -219,7 +196,6 @@ SHOWN = [
     ("http://h.org/#access_token=secret", "http://h.org/#access_token=***"),
     ("http://h.org/?to=http://i.org/?key=secret", "http://h.org/?to=http://i.org/?key=***"),
     ("http://h.org/?keys=1&sig=secret&monkey=2", "http://h.org/?keys=1&sig=***&monkey=2"),
-    ("http://h.org/?design=1&monkey=2", "http://h.org/?design=1&monkey=2"),
     ("http://h.org/a\nb", "http://h.org/a%0Ab"),
     ("http://h.org/\u202e", "http://h.org/%E2%80%AE"),
     ("http://h.org/\ud800", "http://h.org/%ED%A0%80"),
