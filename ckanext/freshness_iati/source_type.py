@@ -217,10 +217,6 @@ class IndexCrawl:
         """Return the registry's URL of an organisation, always the same for an id."""
         return self._record_url(ORGANISATIONS, quoted(registry_id))
 
-    def dataset_url(self, registry_id: str) -> str:
-        """Return the registry's URL of a dataset, always the same for an id."""
-        return self._record_url(DATASETS, quoted(registry_id))
-
     def _take_organisation(self, raw: dict[str, Any]) -> None:
         url = self.organisation_url(str(id_of(raw)))
         try:
@@ -231,35 +227,24 @@ class IndexCrawl:
             self._containers.catalogs.add(url)
 
     def _take_dataset(self, raw: dict[str, Any]) -> None:
-        url = self.dataset_url(str(id_of(raw)))
+        """Hand on a dataset, unless the list has it twice."""
+        url = self._record_url(DATASETS, quoted(str(id_of(raw))))
+        if url in self._containers.listed:
+            return
+        self._containers.listed.add(url)
         owner = self.organisations_url
         if (organisation_id := text_of(raw.get("reporting_org_id"))) is not None:
             owner = self.organisation_url(organisation_id)
-
-        def make() -> Record:
-            record = dataset_record(raw, url)
-            if owner not in self._containers.catalogs:
-                raise ValueError("its organisation is not in the registry's listing")
-            return record
-
-        self._hand_on(url, owner, make)
-
-    def _hand_on(self, url: str, container: str, make: Callable[[], Record]) -> None:
-        """Hand on a record, unless the list has it twice.
-
-        :param make: makes the record, or raises ValueError with words for people.
-        """
-        listed = self._containers.listed
-        if url in listed:
-            return
-        listed.add(url)
-        record, error, outcome, digest = None, None, ReadOutcome.PRESENT, None
+        record = error = digest = None
         try:
-            record = make()
+            if organisation_id is not None and owner not in self._containers.catalogs:
+                raise ValueError("its organisation is not in the registry's listing")
+            record = dataset_record(raw, url)
             digest = content_hash(self._salt, record)
         except ValueError as refused:
-            error, outcome = about(url, str(refused)), ReadOutcome.MALFORMED
-        seen = SeenRecord(url, outcome, (container,), content_hash=digest)
+            error = about(url, str(refused))
+        outcome = ReadOutcome.PRESENT if error is None else ReadOutcome.MALFORMED
+        seen = SeenRecord(url, outcome, (owner,), content_hash=digest)
         self._sink(CrawledRecord(seen, record, error=error), self._containers)
 
 
