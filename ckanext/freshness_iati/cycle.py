@@ -141,7 +141,6 @@ class _Cycle:
             self._publish()
         known = datasets.known(source_id)
         sizes = dict(self.store.sizes(store_keys.RESOURCES))
-        self._remove_strays(known, sizes)
         if package_ids is not None:
             known = [dataset for dataset in known if dataset.package_id in package_ids]
         expired = self._check(known, _lost(known, sizes))
@@ -149,14 +148,6 @@ class _Cycle:
         del known, sizes
         self._expire(expired)
         self._publish()
-
-    def _remove_strays(self, known: Sequence[KnownFile], sizes: Mapping[str, int]) -> None:
-        """Remove bytes that killed cycles have left without a row."""
-        with self._reporting_store_errors():
-            for dataset in known:
-                if dataset.key is None and dataset.new_key in sizes:
-                    stray = _files(dataset.resource_id, dataset.new_key)
-                    copies.delete_files(self.store, [stray])
 
     def _check(self, known: Sequence[KnownFile], lost: frozenset[str]) -> list[str]:
         """Check each file, write the results, and return the resource ids whose copies expire."""
@@ -258,7 +249,7 @@ class _Cycle:
         expired = copies.expire(resource_ids)
         report.figures["datasets_expired"] = len(expired)
         with self._reporting_store_errors():
-            # If this fails, no row names the bytes any more, so the next cycle removes them.
+            # If this fails, no row names the bytes any more; they go with the dataset or with the next copy.
             copies.delete_files(self.store, expired)
 
     def _publish(self) -> None:

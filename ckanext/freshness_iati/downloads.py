@@ -23,7 +23,6 @@ from ckanext.freshness.copies.store import (
     MissingCopy,
     Store,
     StoredCopy,
-    StoreError,
     new_member,
     new_zip,
 )
@@ -213,20 +212,15 @@ class Archive(NamedTuple):
     generated: Iterable[GeneratedFile] = ()
 
 
-class MembersLost(StoreError):
+class MembersLost(Exception):
     """Members that are missing from the store or damaged.
 
     :ivar members: all of them
     """
 
     def __init__(self, members: Sequence[ArchiveMember]) -> None:
-        self.members = tuple(members)
-        some = ", ".join(member.key for member in members[:5])
-        more = f" and {len(members) - 5:,} more" if len(members) > 5 else ""
-        super().__init__(
-            f"The archives are left as they were: {len(members):,} of the copies are lost or damaged "
-            f"({some}{more})."
-        )
+        super().__init__()
+        self.members = members
 
 
 def build(

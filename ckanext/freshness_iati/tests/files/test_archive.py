@@ -83,7 +83,7 @@ def test_a_copy_that_is_lost_or_damaged_is_named_and_nothing_replaced(
     folder.remove(one.key)
     if case in damaged:
         folder.write_bytes(one.key, damaged[case])
-    with pytest.raises(MembersLost, match=r"left as they were.*a/a-2\.xml") as raised:
+    with pytest.raises(MembersLost) as raised:
         build(folder, archives(), members)
     assert [each.name for each in raised.value.members] == [one.name]
     assert sums(folder) == before
