@@ -28,10 +28,6 @@ def stored(kept_db: None) -> Iterator[Callable[[], IatiDataset]]:
     model.Session.rollback()
 
 
-def test_a_file_that_was_never_checked(stored: Callable[[], IatiDataset]) -> None:
-    assert read(FileState, stored().state) == FileState()
-
-
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(state=values(FileState))
 def test_every_state(stored: Callable[[], IatiDataset], state: FileState) -> None:

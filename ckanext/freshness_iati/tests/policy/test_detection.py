@@ -53,16 +53,14 @@ IATI: dict[str, str] = {
     "bare": ROOT,
     "a declaration": XML + ROOT,
     "white space": f"\n  {ROOT}",
-    "a comment with another root": f"{XML}<!-- <html> -->{ROOT}",
+    "comments": f"{XML}<!-- <html> --><!-- > -->{ROOT}",
     "a stylesheet": f'{XML}<?xml-stylesheet type="text/xsl" href="a.xsl"?>{ROOT}',
     "a DOCTYPE": f"{XML}<!DOCTYPE iati-activities>{ROOT}",
     "a prefix": '<iati:iati-activities xmlns:iati="http://example.org/">',
     "billion laughs": f'{XML}{LAUGHS}<iati-activities version="&a9;">&a9;',
     "external entities": f"{XML}{EXTERNAL}<iati-activities>&a;",
     "another encoding declared": f'<?xml version="1.0" encoding="UTF-16"?>{ROOT}',
-    "an unknown encoding declared": f'<?xml version="1.0" encoding="klingon"?>{ROOT}',
     "an encoding of host names": f'<?xml version="1.0" encoding="idna"?>{ROOT}',
-    "just fits": comment(FIRST_CHARACTERS - len(ROOT)) + ROOT,
     "many characters of many bytes": comment(FIRST_CHARACTERS - len(ROOT), "語") + ROOT,
 }
 
@@ -77,17 +75,11 @@ def test_iati_files(text: str) -> None:
 NONE: dict[str, tuple[str, str]] = {
     "empty": ("", "is empty"),
     "HTML": ("<!DOCTYPE html>\n<html><head>", "is no IATI file: its root element is <html>"),
-    "HTML, as it is written": ("<!doctype html><p>Hello", "is no XML: "),
     "JSON": ('{"iati-activities": []}', "is no XML: "),
-    "text": ("iati-activities", "is no XML: "),
     "longer name": ("<iati-activitiesfoo/>", "root element is <iati-activitiesfoo>"),
-    "inside of another": (f"<result>{ROOT}", "root element is <result>"),
     "truncated root": ('<iati-activities version="2', "is no XML: unclosed token"),
-    "only a comment": (comment(100), "is no XML: no element found"),
     "in a comment": (f"<!-- {ROOT} -->", "is no XML: no element found"),
     "does not fit": (comment(FIRST_CHARACTERS - len(ROOT) + 1) + ROOT, "has no whole opening tag"),
-    "a tag too long": (f"<iati-activities a='{'x' * FIRST_CHARACTERS}'>", "has no whole opening"),
-    "white space too long": (" " * FIRST_CHARACTERS + ROOT, "has no whole opening tag"),
     "character 0": (f"\0{ROOT}x", "is no XML: "),
 }
 

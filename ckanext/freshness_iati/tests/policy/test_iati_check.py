@@ -162,11 +162,8 @@ def test_head_is_refused(cycle: Cycle, server: IatiFiles) -> None:
 FAULTS: dict[str, tuple[faults.Fault, ErrorType]] = {
     "404": (faults.Status(404), ErrorType.HTTP_NON_200),
     "304": (faults.Status(304), ErrorType.HTTP_NON_200),
-    "500": (faults.Status(500), ErrorType.HTTP_NON_200),
     "HTML": (faults.html(), ErrorType.NOT_IATI_CONTENT),
-    "endless": (faults.EndlessBody(), ErrorType.NOT_IATI_CONTENT),
     "truncated": (faults.Truncate(0.9), ErrorType.CONNECTION_ERROR),
-    "reset": (faults.Reset(), ErrorType.CONNECTION_ERROR),
     "silent": (faults.Hang(), ErrorType.CONNECTION_TIMEOUT),
     "a circle": (faults.Redirect("/file.xml"), ErrorType.TOO_MANY_REDIRECTS),
     "no HTTP": (faults.malformed_headers(), ErrorType.OTHER_ERROR),
@@ -221,15 +218,6 @@ def test_no_secret_is_told(cycle: Cycle, server: IatiFiles) -> None:
     (made,) = cycle.state.attempts
     assert "hunter2" not in str(made)
     assert made["error_details"]["http_headers"]["Server"] == "x"
-
-
-@pytest.mark.parametrize("url", ["", "no URL", "ftp://example.org/file.xml", "http://"])
-def test_what_is_no_url(cycle: Cycle, url: str) -> None:
-    result = cycle(url=url)
-    assert result.decision.outcome is IatiOutcome.FAILED
-    assert error_type(last_of(cycle.state.attempts, "GET")) is ErrorType.OTHER_ERROR
-    cycle.url = url
-    assert cycle().decision.outcome is IatiOutcome.POSTPONED
 
 
 # The store

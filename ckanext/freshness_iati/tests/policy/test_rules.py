@@ -310,11 +310,6 @@ def test_rules_10_and_11_when_contents_were_modified(
     assert (good.hash, good.etag, good.last_modified) == (document.hash, None, MODIFIED)
 
 
-def test_a_lost_copy_is_kept_though_it_is_the_same() -> None:
-    decision = play(downloaded(HOUR), got(), subject=CheckSubject(URL, lost=True))
-    assert decision.keep and decision.changed_at is None
-
-
 def test_a_url_whose_file_cannot_be_stored_works() -> None:
     before = replace(downloaded(30 * HOUR), failures=2, failing_since=NOW - HOUR)
     state = play(before, failed_get(200, ErrorType.STORE_ERROR)).state

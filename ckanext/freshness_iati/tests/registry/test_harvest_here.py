@@ -11,7 +11,6 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.harvesting import object_writer, stages
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
-from ckanext.freshness.status import indexing
 from ckanext.freshness.tests.harvesting.conftest import Harvest, stored, sysadmin
 from ckanext.freshness.tests.processes import killed_at
 from ckanext.freshness_iati.tests.registry.conftest import (
@@ -76,7 +75,6 @@ def complete(harvest: Harvest, registry: RegistryServer) -> None:
 POINTS: dict[str, tuple[Any, str, int]] = {
     "gather": (object_writer.ObjectWriter, "finish", 1),
     "between two records": (PackageWriter, "write", 3),
-    "before the end of a page": (indexing, "confirm", 1),
 }
 
 

@@ -76,8 +76,12 @@ def test_renames_and_moves_keep_ids(registry: RegistryServer, harvest: Harvest) 
         one for one in registry.registry.datasets.values() if one.organisation_id == organisation.id
     )
     before = stored(packages(harvest)[dataset.id].id)
-    name = organizations()[organisation.id].name
+    group = organizations()[organisation.id]
+    name, words = group.name, {**group.extras, "ours": "kept"}
+    of_editor = [{"key": key, "value": value} for key, value in words.items()]
+    call_action("organization_patch", {"user": sysadmin()}, id=group.id, extras=of_editor)
     organisation.name, dataset.name = "renamed_org", "renamed_org-act"
+    del organisation.fields["hq_country"]
     *_, moving = registry.registry.datasets.values()
     there, moving_id = list(registry.registry.organisations)[1], packages(harvest)[moving.id].id
     assert moving.organisation_id not in (organisation.id, there)
@@ -87,6 +91,7 @@ def test_renames_and_moves_keep_ids(registry: RegistryServer, harvest: Harvest) 
     assert {key: group.id for key, group in organizations().items()} == ids
     named = organizations()[organisation.id]
     assert (named.name, named.extras["registry_name"]) == (name, "renamed_org")
+    assert named.extras["ours"] == "kept" and "hq_country" not in named.extras
     after = stored(before["id"])
     assert (after["name"], after["owner_org"]) == (before["name"], before["owner_org"])
     # The file has a new URL, but the resource is the same.
@@ -94,36 +99,6 @@ def test_renames_and_moves_keep_ids(registry: RegistryServer, harvest: Harvest) 
     assert after["resources"][0]["url"] != before["resources"][0]["url"]
     moved = packages(harvest)[moving.id]
     assert (moved.id, moved.owner_org) == (moving_id, organizations()[there].id)
-
-
-def test_what_others_wrote_stays(registry: RegistryServer, harvest: Harvest) -> None:
-    """Even if the registry changes the licence or the title, and leaves out a field."""
-    dataset = next(iter(registry.registry.datasets.values()))
-    package = packages(harvest)[dataset.id]
-    shown = stored(package.id)
-    shown["extras"].append({"key": "review", "value": "mine"})
-    call_action("package_update", {"user": sysadmin()}, **shown)
-    organisation = next(iter(registry.registry.organisations.values()))
-    group = organizations()[organisation.id]
-    call_action(
-        "organization_patch",
-        {"user": sysadmin()},
-        id=group.id,
-        extras=[
-            *({"key": key, "value": value} for key, value in group.extras.items()),
-            {"key": "ours", "value": "kept"},
-        ],
-    )
-    dataset.license_id, organisation.title = "cc-by", "Another title"
-    del organisation.fields["hq_country"]
-    assert counts(again(harvest))["updated"] == 1
-    after = stored(package.id)
-    assert (after["license_id"], extras(after)["review"]) == ("cc-by", "mine")
-    group = organizations()[organisation.id]
-    assert group.title == "Another title" and group.extras["ours"] == "kept"
-    assert "hq_country" not in group.extras
-    members = call_action("member_list", {"user": sysadmin()}, id=group.id, object_type="user")
-    assert len(members) == 1
 
 
 def test_an_organisation_that_is_gone_stays_and_gets_its_datasets_back(
@@ -208,20 +183,3 @@ def test_an_organization_of_somebody_else_is_left_alone(registry: RegistryServer
     ours = organizations()[organisation.id]
     assert ours.id != theirs["id"] and ours.name.startswith(f"{organisation.name}-")
     assert model.Group.get(theirs["id"]).title == "Somebody else's"
-
-
-def test_a_registry_that_is_made_again_goes_on_where_it_was(
-    registry: RegistryServer, harvest: Harvest
-) -> None:
-    """A dataset that the registry has lost meanwhile is still its own, and is deleted."""
-    groups = {key: group.id for key, group in organizations().items()}
-    before = {key: package.id for key, package in packages(harvest).items()}
-    gone = next(iter(registry.registry.datasets))
-    del registry.registry.datasets[gone]
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
-    second = add_registry(registry.url, max_delete_fraction=0.5)
-    assert counts(day_later(second)) == {"not modified": 5, "deleted": 1}
-    call_action("harvest_source_clear", {"user": sysadmin()}, id=harvest.source["id"])
-    del before[gone]
-    assert {key: package.id for key, package in packages(second).items()} == before
-    assert {key: group.id for key, group in organizations().items()} == groups
