@@ -414,7 +414,7 @@ def change(found: dict[str, Any]) -> str:
 
 _KINDS = {
     "draft": N_("Drafts, which nobody can read yet"),
-    "dcat:Dataset without a URL (blank node)": N_("Datasets without a web address"),
+    "dcat:Dataset without a URL": N_("Datasets without a web address"),
     "dcat:DataService": N_("Data services"),
     "of no known type": N_("Records of no known type"),
 }

@@ -22,6 +22,7 @@ MOST_CONTAINERS = 10_000
 """The most containers of a source."""
 DEEPEST = 5
 """Levels of containers below the source's URL."""
+_WITHOUT_URL = "dcat:Dataset without a URL"
 _WITHOUT_TYPE = (
     "its type dcat:Catalog is missing; it was read as a catalog, because the source lists it as one"
 )
@@ -293,6 +294,6 @@ class ContainerTree:
 
 def _not_harvested(outline: DocumentOutline, *, is_record: bool) -> Counter[str]:
     """Count the entries of a container that are not harvested, by kind; also itself, unless it `is_record`."""
-    counts = Counter({**outline.unusable, "dcat:DataService": outline.services})
+    counts = Counter({_WITHOUT_URL: outline.nameless, "dcat:DataService": outline.services})
     counts[outline.type_name or "of no known type"] += not is_record
     return +counts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -164,7 +163,7 @@ def _together(pages: DocumentOutline, page: DocumentOutline) -> DocumentOutline:
         _united(pages, page),
         states_list=pages.states_list or page.states_list,
         services=pages.services + page.services,
-        unusable=dict(Counter(pages.unusable) + Counter(page.unusable)),
+        nameless=pages.nameless + page.nameless,
     )
 
 

@@ -92,8 +92,8 @@ class DocumentOutline(PageOutline):
     parts: list[str] = field(default_factory=list)
     """Listed records of other types, or of a type that only their own document tells."""
     services: int = 0
-    unusable: dict[str, int] = field(default_factory=dict)
-    """Number of listed catalogs and datasets without a URL that can be requested, by their kind."""
+    nameless: int = 0
+    """Number of listed catalogs and datasets without a URL that can be requested."""
     states_list: bool = False
     """The document has a list of records, which may be empty."""
     member: ListedDataset | None = None
@@ -103,11 +103,10 @@ class DocumentOutline(PageOutline):
     def members(self) -> Members:
         """Return what the document lists: pages have so many members, of whatever kinds."""
         further = [*self.catalogs, *self.parts]
-        nameless = sum(self.unusable.values())
-        length = len(self.datasets) + len(further) + nameless
+        length = len(self.datasets) + len(further) + self.nameless
         is_list = self.states_list or length > 0
         length += self.services
-        return Members(self.datasets, further, self.services, nameless, length, is_list)
+        return Members(self.datasets, further, self.services, self.nameless, length, is_list)
 
     @classmethod
     def field_names(cls) -> str:
@@ -172,7 +171,7 @@ def outline_of_container(
         datasets=datasets,
         parts=sorted(parts),
         services=len(own),
-        unusable=_unusable(graph, nodes),
+        nameless=_nameless(graph, nodes),
         states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS),
         **asdict(paging),
     )
@@ -360,21 +359,16 @@ def _is_requestable(url: str) -> bool:
     return not _NEVER_IN_URLS.search(url) and len(url.encode()) <= MOST_BYTES
 
 
-def _unusable(graph: Graph, nodes: Collection[Node]) -> dict[str, int]:
-    """Count the entries of a record's lists that have no URL that can be requested, by their kind."""
+def _nameless(graph: Graph, nodes: Collection[Node]) -> int:
+    """Return how many entries of a record's lists have no URL that can be requested."""
+    blank = [
+        node
+        for holder in nodes
+        for node in graph.objects(holder, DCAT.dataset)
+        if isinstance(node, BNode) and not list(graph.items(node))
+    ]
     listed = _nodes_listed(graph, nodes, _LIST_PREDICATES)
-    counts = {
-        "dcat:Dataset without a URL (blank node)": sum(
-            isinstance(node, BNode) and not list(graph.items(node))
-            for holder in nodes
-            for node in graph.objects(holder, DCAT.dataset)
-        ),
-        "text in place of a URL": sum(map(_is_text, listed)),
-        "URL that cannot be requested": sum(
-            not _is_requestable(url) for url in {_url_in(node) for node in listed}
-        ),
-    }
-    return {kind: count for kind, count in counts.items() if count}
+    return len(blank) + sum(_is_text(node) or not _is_requestable(_url_in(node)) for node in listed)
 
 
 def _listed(graph: Graph, nodes: Collection[Node], predicates: Iterable[URIRef]) -> list[str]:

@@ -83,11 +83,6 @@ class FetchedDocument:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Tasks of many records of one page need its graph at the same time."""
 
-    @property
-    def is_html(self) -> bool:
-        """True for HTML, with which user interfaces answer any path that they do not know."""
-        return rdf.media_type(self.content_type) == "text/html"
-
     async def parsed(self) -> Graph:
         """Return the document's graph; parse it on the first call.
 

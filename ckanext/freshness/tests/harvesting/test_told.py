@@ -63,7 +63,7 @@ def a_dataset_without_url(fdp: FdpServer) -> None:
 @pytest.mark.parametrize(
     ("happens", "words"),
     [
-        (a_dataset_without_url, "1 x catalog, 1 x dcat:Dataset without a URL (blank node)"),
+        (a_dataset_without_url, "1 x catalog, 1 x dcat:Dataset without a URL"),
         (an_empty_catalog, "1 x catalog"),
     ],
 )
