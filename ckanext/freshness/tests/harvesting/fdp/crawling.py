@@ -148,7 +148,8 @@ class Job:
 
     @property
     def warnings(self) -> list[str]:
-        return sorted(one for crawled in self.crawled.values() for one in crawled.warnings)
+        found = [one.crawled for one in self.changes.values() if one.crawled is not None]
+        return sorted(one for crawled in found for one in crawled.warnings)
 
     @property
     def drafts(self) -> int:
