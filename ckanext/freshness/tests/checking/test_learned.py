@@ -13,7 +13,6 @@ from ckanext.freshness.checking.selection import (
     Candidate,
     SelectionReason,
     SelectionRules,
-    rotation_budget,
 )
 from ckanext.freshness.tests.checking.rows import NEW, NOW
 from ckanext.freshness.tests.checking.test_selection import (
@@ -127,29 +126,6 @@ def test_the_rotation_reads_files_that_were_not_read_for_long() -> None:
     for name, days in ages.items():
         selection.add(BEFORE._replace(resource_id=name, hashed_at=NOW - days * DAY))
     assert selection.rotation() == {"older", "oldest"}
-
-
-def test_within_its_time_each_file_is_read_whatever_cannot_be_read() -> None:
-    """A third was read once and cannot be read any more, and delays no other."""
-    by_id = {name: BEFORE._replace(resource_id=name) for name in map(str, range(90))}
-    for night in range(1, 121):
-        now = NOW + night * DAY
-        selection = LearnedSelection(now, RULES, 90, rotation_budget(90, RULES))
-        for row in by_id.values():
-            selection.add(row)
-        read = selection.rotation()
-        assert len(read) <= 3
-        for row in map(by_id.__getitem__, selection.chosen()):
-            if int(row.resource_id) % 3 == 0:
-                facts = failed(now, row.failures + 1)
-            else:
-                # Each server says "not modified", unless it is asked for the file.
-                facts = hashed(now, hashed_at=now if row.resource_id in read else row.hashed_at)
-            by_id[row.resource_id] = row._replace(**facts)
-        unread = [
-            now - row.hashed_at for row in by_id.values() if not row.failures and row.hashed_at
-        ]
-        assert max(unread) <= 51 * DAY  # all begin on the same day
 
 
 @given(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.learned import Priority, priority_of
+from ckanext.freshness.checking.learned import LearnedSelection, Priority, priority_of
 from ckanext.freshness.checking.selection import (
     Candidate,
     Selection,
@@ -304,23 +304,36 @@ def test_each_is_picked_once_and_the_rotation_keeps_to_its_budget(
     assert set(chosen) == checked | selection.rotation()
 
 
-def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() -> None:
-    """A third of the resources can never be read, and delays no other."""
+@pytest.mark.parametrize("policy", ["hdx", "learned"])
+def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read(policy: str) -> None:
+    """A third of the resources can never be read, and delays no other. No server reports a change."""
     rows = [NEW._replace(resource_id=str(number), frequency_days=None) for number in range(90)]
     by_id = {row.resource_id: row for row in rows}
     gaps = dict.fromkeys(by_id, 0)
     last = dict.fromkeys(gaps, 0)
     for night in range(1, 121):
         now = NOW + night * DAY
-        selection = Selection(now, RULES, rotation_budget(len(by_id), RULES))
+        budget = rotation_budget(len(by_id), RULES)
+        selection = (
+            Selection(now, RULES, budget)
+            if policy == "hdx"
+            else LearnedSelection(now, RULES, len(by_id), budget)
+        )
         for row in by_id.values():
             selection.add(row)
         assert len(selection.rotation()) <= 3
         for row in map(by_id.__getitem__, selection.chosen()):
             id_ = row.resource_id
-            facts = hashed(now) if int(id_) % 3 else failed(now, row.failures + 1)
-            by_id[id_] = row._replace(**facts)
-            gaps[id_] = max(gaps[id_], night - last[id_])
-            last[id_] = night
-    assert max(gaps.values()) <= 31
-    assert min(last.values()) > 120 - 31
+            is_read = id_ in selection.rotation() or not row.has_hash
+            if int(id_) % 3 == 0:
+                by_id[id_] = row._replace(**failed(now, row.failures + 1))
+            else:
+                facts = hashed(now, hashed_at=now if is_read else row.hashed_at)
+                by_id[id_] = row._replace(**facts)
+            if is_read or int(id_) % 3 == 0:
+                gaps[id_] = max(gaps[id_], night - last[id_])
+                last[id_] = night
+    # By the policy learned, all are read in the first night, and due on the same one.
+    longest = 31 if policy == "hdx" else 51
+    assert max(gaps.values()) <= longest
+    assert min(last.values()) > 120 - longest

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,10 +34,8 @@ def by_brotli(data: bytes) -> bytes:
 
 ZEROS = 64 * MIB
 WORST: dict[str, tuple[str, Callable[[], bytes], int, int]] = {
-    "identity": ("identity", lambda: bytes(16 * MIB), 10, 48),
     "gzip": ("gzip", lambda: gzip.compress(bytes(ZEROS)), 10, 48),
     "gzip of many members": ("gzip", lambda: gzip.compress(b"") * 10_000, 10, 48),
-    "deflate": ("deflate", lambda: zlib.compress(bytes(ZEROS)), 10, 48),
     "brotli": ("br", lambda: by_brotli(bytes(20 * MIB)), 40, 400),
 }
 """By form: the header, the body, how many are read at once, and by how many MiB the memory may grow."""
