@@ -141,10 +141,10 @@ def _parsed(config: str | None) -> Any:
 def orphaned_records(
     types: Sequence[str], source_id: str, url_of: UrlOf = _not_told
 ) -> dict[str, KnownRecord]:
-    """Return, by URL, the records without a source whose packages are still active.
+    """Return, by URL, the records without a current object whose packages a source may have again.
 
-    They are the current records of deleted sources, and those whose harvest objects were all deleted
-    (``ckan harvester source clear-history``).
+    They are the source's own that were deleted, the current records of deleted sources, and those whose harvest
+    objects were all deleted (``ckan harvester source clear-history``). The packages of the latter are active.
 
     A source only takes over packages of its own organization, and organizations with their packages that a
     deleted source of its organization made. Otherwise anyone who may create a source somewhere could get hold
@@ -158,7 +158,22 @@ def orphaned_records(
     )
     own_organization = model.Session.execute(_organization_of(source_id)).scalar()
     found = _without_objects(source_id, own_organization, url_of)
-    return found | _known(url_of, *_orphans(gone, source_id))
+    found |= _known(url_of, *_orphans(gone, source_id))
+    return found | _known(url_of, *_deleted(source_id))
+
+
+def _deleted(source_id: str) -> tuple[Any, ...]:
+    """Return the conditions for the objects of a source's records whose packages no object has any more."""
+    other = _object.alias()
+    is_current = sa.exists().where(
+        other.c.package_id == _object.c.package_id, other.c.current.is_(True)
+    )
+    return (
+        _object.c.harvest_source_id == source_id,
+        _object.c.current.is_(False),
+        _object.c.package_id.is_not(None),
+        ~is_current,
+    )
 
 
 def _orphans(gone: Any, source_id: str) -> tuple[Any, ...]:

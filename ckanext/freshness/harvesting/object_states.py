@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,12 +21,11 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.database import is_held, is_loss
 from ..ckan_adapter.harvest import publish_jobs, publish_objects, unqueued_jobs
 from ..dates import utc, utc_now
-from ..web.urls import loose_spelling
 from .holds import gather_lock
 from .known_records import RESOURCE_IDS, extras_of
 from .messages import HarvestMessage, Message, MessageCode, to_column
 from .object_writer import BATCHED, KEEP_RESOURCE_IDS, TAKE_PACKAGE_OVER, discard_attempt
-from .record import spellings, urls_in_guid
+from .record import urls_in_guid
 from .sources import our_names
 
 log = logging.getLogger(__name__)
@@ -98,56 +97,16 @@ def load(object_ids: Sequence[str]) -> list[PendingObject]:
     return [found[object_id] for object_id in object_ids if object_id in found]
 
 
-def earlier_packages(source_id: str, names: Mapping[str, Collection[str]]) -> dict[str, str]:
-    """Return the packages that records of a source had before, by record URL.
-
-    The package of a record's current object counts, otherwise that of its last one. Records are compared
-    by URL, not by guid, because a record may come back in another catalog. A package is left out if
-    another record has continued it under another URL.
-
-    :param names: for each record's URL, the URLs under which earlier objects may know it, the best first:
-        its own and the one that its document names.
-    """
-    wanted = {spelled for urls in names.values() for url in urls for spelled in spellings(url)}
-    other = _extra.alias()
-    of_a_dataset = sa.exists().where(
-        other.c.harvest_object_id == _object.c.id, other.c.key == "dataset_url"
-    )
-    # A dataset's object also names its catalog, which is then not the object's own URL.
-    own = sa.case((of_a_dataset, "dataset_url"), else_="catalog_url")
-    objects = (
-        sa.select(_extra.c.value, _object.c.package_id)
-        .select_from(_object.join(_extra, _extra.c.harvest_object_id == _object.c.id))
-        .where(_object.c.harvest_source_id == source_id)
-    )
+def current_packages(source_id: str, guids: Collection[str]) -> dict[str, str]:
+    """Return, by guid, the packages of the current objects of a source."""
     rows = model.Session.execute(
-        objects.where(
-            sa.or_(_extra.c.key == own, _extra.c.key == "subject"),
-            _extra.c.value.in_(wanted),
-            _object.c.package_id.is_not(None),
-        ).order_by(_object.c.current, _object.c.import_finished.asc().nulls_first())
-    )
-    by_spelling = {loose_spelling(url): package_id for url, package_id in rows}
-    found: dict[str, str] = {}
-    for record_url, urls in names.items():
-        packages = (by_spelling.get(loose_spelling(url)) for url in urls)
-        if package_id := next(filter(None, packages), None):
-            found[record_url] = package_id
-    if not found:
-        return {}
-    holders = model.Session.execute(
-        objects.where(
-            _extra.c.key == own,
+        sa.select(_object.c.guid, _object.c.package_id).where(
+            _object.c.harvest_source_id == source_id,
             _object.c.current.is_(True),
-            _object.c.package_id.in_(found.values()),
+            _object.c.guid.in_(guids),
         )
     )
-    held_by = {package_id: url for url, package_id in holders}
-    free: dict[str, str] = {}
-    for record_url, package_id in found.items():
-        if held_by.get(package_id, record_url) == record_url and package_id not in free.values():
-            free[record_url] = package_id
-    return free
+    return {guid: package_id for guid, package_id in rows if package_id}
 
 
 def last_contents(package_ids: Collection[str]) -> dict[str, str]:

@@ -99,6 +99,8 @@ class ObjectWriter:
         owner = known or change.adopted
         if owner is None:
             self.new.append(change.url)
+        # A deletion keeps it, too: the record may come back at another URL.
+        subject = known.subject if known else None
         extras = {
             "dataset_url": change.url if change.catalog_url else None,
             "catalog_url": change.catalog_url or change.url,
@@ -106,7 +108,7 @@ class ObjectWriter:
             "status": STATUS[kind],
             "content_hash": crawled.seen.content_hash or "" if crawled else None,
             "memory": crawled.memory if crawled else None,
-            "subject": crawled.subject if crawled else None,
+            "subject": crawled.subject if crawled else subject,
             "reason": str(change.reason) if kind is RecordClass.DELETED else None,
             "adopted": change.adopted.package_id if change.adopted else None,
         }

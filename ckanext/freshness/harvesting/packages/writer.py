@@ -69,16 +69,11 @@ class PackageWriter:
         self._records = {
             item.id: Record.from_json(item.content) for item in pending if not item.is_deletion
         }
-        self._earlier = object_states.earlier_packages(
-            source.id,
-            {
-                item.url: (item.url, item.extras.get("subject", item.url))
-                for item in pending
-                if item.package_id is None
-            },
-        )
-        candidates = {one for item in pending for one in self._candidates(item) if one}
-        self._contents = object_states.last_contents(candidates)
+        # The last import of an aborted job may have ended after the gather that found a record to be new.
+        new = [item.guid for item in pending if item.package_id is None]
+        known = object_states.current_packages(source.id, new)
+        self._package_ids = {item.id: item.package_id or known.get(item.guid) for item in pending}
+        self._contents = object_states.last_contents(set(filter(None, self._package_ids.values())))
         """The contents of the objects that have written the packages last, by package."""
 
     def write(self, pending: PendingObject) -> list[str]:
@@ -113,21 +108,15 @@ class PackageWriter:
     def _package_of(self, pending: PendingObject) -> Any | None:
         """Return the package that a record already has.
 
-        It is the object's own, one to adopt, or that of an earlier object: a deleted record that comes back
-        gets its former dataset, with the same id and name. A package that another source has taken over
-        since this source was gathered does not count.
+        A package that another source has taken over since this source was gathered does not count.
         """
-        for package_id in self._candidates(pending):
-            package = model.Package.get(package_id) if package_id else None
-            if package is not None and not object_states.is_current_elsewhere(
-                self._source_id, package.id, active_only=True
-            ):
-                return package
-        return None
-
-    def _candidates(self, pending: PendingObject) -> tuple[str | None, ...]:
-        """Return the packages that a record may have, the best first."""
-        return pending.package_id, pending.extras.get("adopted"), self._earlier.get(pending.url)
+        package_id = self._package_ids[pending.id]
+        package = model.Package.get(package_id) if package_id else None
+        if package is None or object_states.is_current_elsewhere(
+            self._source_id, package.id, active_only=True
+        ):
+            return None
+        return package
 
     def _before(
         self, package_id: str, laid: LaidOutRecord, site: CatalogSite
@@ -178,8 +167,7 @@ class PackageWriter:
         if self._membership.is_of_source(record) and "owner_org" in laid.package:
             merged["owner_org"] = laid.package["owner_org"]
         kept_ids = self._identify_resources(existing, merged)
-        comes_back = pending.package_id is None or "adopted" in pending.extras
-        if package.state == "deleted" and comes_back:
+        if package.state == "deleted" and "adopted" in pending.extras:
             merged["state"] = "active"
 
         def begin() -> dict[str, Any]:
