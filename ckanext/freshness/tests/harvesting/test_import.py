@@ -11,7 +11,6 @@ from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.conftest import (
-    Published,
     add_source,
     extras,
     stored,
@@ -99,8 +98,11 @@ def test_names_come_from_titles_and_stay(fdp: FdpServer) -> None:
 # Values that are not the source's
 
 
-def test_protected_fields_stay_as_editors_leave_them(fdp: FdpServer) -> None:
-    """Some are protected for the source, and the others for the site."""
+def test_what_editors_wrote_stays(fdp: FdpServer) -> None:
+    """Protected fields, for the source or for the site, and everything that the source does not state.
+
+    ``ckan harvester import`` repeats an import, as the queue does if a consumer was killed after it.
+    """
     distributions = [{"description": "The source's"}]
     words: dict[str, Any] = {"description": "The source's words", "keyword": ["source"]}
     record = fdp.add_dataset(fdp.add_catalog(), **words, distributions=distributions)
@@ -109,95 +111,30 @@ def test_protected_fields_stay_as_editors_leave_them(fdp: FdpServer) -> None:
         harvest.run()
         dataset = harvest.dataset(record, fdp)
         assert [tag["name"] for tag in dataset["tags"]] == ["source"]
-        resources = [{**one, "description": "Better"} for one in dataset["resources"]]
-        edited = {"notes": "", "tags": [{"name": "edited"}], "resources": resources}
+        own_file = {"name": "Mine", "url": "https://example.org/mine.csv"}
+        edited = {
+            "notes": "",
+            "tags": [{"name": "edited"}],
+            "extras": [*dataset["extras"], {"key": "documentation", "value": "On paper"}],
+            "resources": [
+                *({**one, "description": "Better", "shelf": "3"} for one in dataset["resources"]),
+                own_file,
+            ],
+        }
         call_action("package_patch", {"user": sysadmin()}, id=dataset["id"], **edited)
         fdp.change(record, title="A new title", description="New words", keyword=["new"])
         (distribution,) = fdp.records(Kind.DISTRIBUTION)
         fdp.change(distribution, description="New", title="A new file")
         assert harvest.run().stats["updated"] == 1
+        again = {"session": model.Session}
+        call_action("harvest_objects_import", again, source_id=harvest.source["id"])
     after = harvest.dataset(record, fdp)
-    (resource,) = after["resources"]
+    resource, added = after["resources"]
     assert (after["title"], after["notes"] or "") == ("A new title", "")
     assert [tag["name"] for tag in after["tags"]] == ["edited"]
-    assert (resource["name"], resource["description"]) == ("A new file", "Better")
-
-
-def test_an_import_again_leaves_what_editors_added(fdp: FdpServer) -> None:
-    """``ckan harvester import`` repeats an import, as the queue does if a consumer was killed after it."""
-    record = fdp.add_dataset(fdp.add_catalog(), distributions=[{"title": "A file"}])
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    dataset = harvest.dataset(record, fdp)
-    resources = [{**one, "rights": "Ask", "shelf": "3"} for one in dataset["resources"]]
-    more = [*dataset["extras"], {"key": "documentation", "value": "On paper"}]
-    call_action(
-        "package_patch", {"user": sysadmin()}, id=dataset["id"], resources=resources, extras=more
-    )
-    call_action(
-        "harvest_objects_import", {"session": model.Session}, source_id=harvest.source["id"]
-    )
-    after = harvest.dataset(record, fdp)
-    (resource,) = after["resources"]
     assert extras(after)["documentation"] == "On paper"
-    assert (resource.get("rights"), resource["shelf"]) == ("Ask", "3")
-
-
-def test_what_the_source_states_of_one_file_only(fdp: FdpServer) -> None:
-    """An editor describes the other, and this stays; what the source withdraws goes."""
-    files = [{"title": "A", "description": "Wells"}, {"title": "B"}]
-    record = fdp.add_dataset(fdp.add_catalog(), distributions=files)
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    _, other = harvest.dataset(record, fdp)["resources"]
-    call_action(
-        "resource_patch", {"user": sysadmin()}, id=other["id"], description="Camps", rights="Ask"
-    )
-    first, _ = fdp.records(Kind.DISTRIBUTION)
-    fdp.change(first, description="")
-    assert harvest.run().stats["updated"] == 1
-    after = harvest.dataset(record, fdp)["resources"]
-    assert [(one["name"], one["description"] or "") for one in after] == [("A", ""), ("B", "Camps")]
-    assert after[1]["rights"] == "Ask"
-
-
-def test_files_and_tags_that_an_editor_added(published: Published) -> None:
-    """They stay, and are the source's as soon as it has them, too."""
-    harvest = published.harvest
-    harvest.run()
-    shown = [stored(package_id) for _, package_id in harvest.current()]
-    (dataset,) = (one for one in shown if one["title"] == "Dataset 0")
-    tags = [*dataset["tags"], {"name": "by an editor"}]
-    call_action("package_patch", {"user": sysadmin()}, id=dataset["id"], tags=tags)
-    file = {"name": "Mine", "url": "https://example.org/mine.csv"}
-    call_action("resource_create", {"user": sysadmin()}, package_id=dataset["id"], **file)
-    before = stored(dataset["id"])
-    published.change("Changed")
-    assert harvest.run().stats["updated"] == 1
-    after = stored(dataset["id"])
-    assert after["title"] == "Changed"
-    assert [one["name"] for one in after["tags"]] == [one["name"] for one in before["tags"]]
-    assert [one["id"] for one in after["resources"]] == [one["id"] for one in before["resources"]]
-
-
-def test_a_file_that_an_editor_added_before_the_source(fdp: FdpServer) -> None:
-    """What the source states of other files takes nothing from it."""
-    record = fdp.add_dataset(
-        fdp.add_catalog(), distributions=[{"title": "A", "description": "Wells"}]
-    )
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    package_id = harvest.dataset(record, fdp)["id"]
-    link = {"name": "B", "url": "http://x.org/b.csv", "description": "Camps"}
-    call_action("resource_create", {"user": sysadmin()}, package_id=package_id, **link)
-    fdp.add_distribution(record, title="B", download_url=link["url"])
-    assert harvest.run().stats["updated"] == 1
-    after = harvest.dataset(record, fdp)["resources"]
-    assert [(one["name"], one["description"]) for one in after] == [("A", "Wells"), ("B", "Camps")]
-    _, added = fdp.records(Kind.DISTRIBUTION)
-    fdp.remove(added)
-    assert harvest.run().stats["updated"] == 1
-    assert [one["name"] for one in harvest.dataset(record, fdp)["resources"]] == ["A"]
+    assert (resource["name"], resource["description"]) == ("A new file", "Better")
+    assert resource["shelf"] == "3" and added["url"] == own_file["url"]
 
 
 # Coming and going

@@ -270,28 +270,3 @@ def test_a_source_that_is_cleared_while_it_is_gathered(fdp: FdpServer, harvest: 
     assert ended_well
     assert active() == []
     assert harvest.run().stats["added"] == 3
-
-
-def test_a_record_whose_source_is_cleared_while_its_consumer_waits(
-    fdp: FdpServer, harvest: Harvest
-) -> None:
-    changed = fdp.datasets[0]
-    fdp.change(changed, title="Changed")
-    harvest.start()
-    harvest.gather()
-    model.Session.remove()
-    ended_well: list[bool] = []
-
-    def consume() -> None:
-        harvest.fetch()
-        ended_well.append(True)
-
-    with locked(f"record {harvest.source['id']} {fdp.iri_of(changed)}"):
-        consumer = in_a_thread(consume)
-        until(waits_for_a_lock)
-        clear_source(harvest)
-        model.Session.remove()
-    consumer.join(PATIENCE)
-    assert ended_well
-    assert active() == []
-    assert harvest.run().stats["added"] == 3

@@ -50,23 +50,6 @@ def test_a_sentence_has_all_values(code: MessageCode) -> None:
         assert "{" not in said
 
 
-@pytest.mark.parametrize(
-    ("code", "values", "words"),
-    [
-        (MessageCode.ANSWERED, {"status": 403}, "The server refuses access (403)."),
-        (MessageCode.ANSWERED, {"status": 503}, "The server has a fault (503)."),
-        (MessageCode.ANSWERED, {"status": 418}, "The server does not return it (418)."),
-        (MessageCode.DELETIONS_HELD, {"count": 1}, "The deletion of one record was put on hold."),
-        (MessageCode.DELETIONS_HELD, {"count": 2}, "The deletion of 2 records was put on hold."),
-        (MessageCode.AS_LISTED, {}, ""),
-    ],
-)
-def test_sentences_that_depend_on_values(
-    code: MessageCode, values: dict[str, Any], words: str
-) -> None:
-    assert sentence(code, values) == words
-
-
 def test_a_column_keeps_the_text_and_the_code() -> None:
     stored = to_column(about(URL, ANSWERED))
     assert stored == f'{SAID}\n{{"code": "answered", "values": {{"status": 410}}}}'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import ckan.plugins as p
 import pytest
 import sqlalchemy as sa
 from ckan.tests import factories
@@ -165,17 +164,6 @@ def test_unchanged_runs_do_not_let_tables_grow_and_stay_counted(fdp: FdpServer) 
     words = [one.figures for one in harvests.jobs([source_id], 9)]
     assert words == [["3 unchanged"]] * 4 + [["3 new"]]
     assert len(current(harvest)) == len(current(other)) == 3
-
-
-def test_the_original_url_is_the_records_own(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    dataset = fdp.add_dataset(catalog)
-    harvest = add_source(fdp.source_url, harvest_catalogs=True)
-    plugin = p.get_plugin("fdp_harvester")
-    objects = harvest.objects(harvest.run()).values()
-    found = {plugin.get_original_url(one.id) for one in objects}
-    assert found == {fdp.iri_of(catalog), fdp.iri_of(dataset)}
-    assert plugin.get_original_url("no such object") is None
 
 
 def test_what_is_expected_is_read_at_once_and_as_it_was_remembered_last(fdp: FdpServer) -> None:

@@ -11,12 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from bs4 import BeautifulSoup, Tag
 from ckan.tests import factories
-from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import job_from_id, model
 from ckanext.freshness.dates import utc, utc_now
 from ckanext.freshness.harvesting import holds, preview
-from ckanext.freshness.model import HarvestHold
 from ckanext.freshness.reporting import harvests
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.harvested_site import (
@@ -26,7 +24,7 @@ from ckanext.freshness.tests.harvesting.harvested_site import (
     make_harvested_site,
 )
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.harvest.model import HarvestJob, HarvestObject, HarvestObjectError, HarvestSource
+from ckanext.harvest.model import HarvestSource
 
 make_world = make_harvested_site
 
@@ -120,30 +118,10 @@ def test_a_job_names_the_records_that_it_could_not_harvest(
     assert texts(page, "#updated a") == ["Tides of the north"]
 
 
-def test_pages_of_a_running_job_refresh_themselves(editor: Browser, idle: Harvest) -> None:
-    job = idle.start()
-    model.Session.get(HarvestSource, idle.source["id"]).frequency = "DAILY"
-    model.Session.commit()
-    admins = factories.SysadminWithToken()
-    sysadmin = Browser(editor._app, admins)
-    for url in (admin(idle), path(idle, "job"), path(idle, f"job/{job}")):
-        (part,) = sysadmin.get(url).select("[hx-get][hx-trigger^='every 5s']")
-        assert part["hx-select"] == f"#{part['id']}"
-        assert "Waiting" in words(part)
-        # While one job runs, no other one starts.
-        assert "Next job" not in words(part)
-    clear = words(sysadmin.get(path(idle, "clear")))
-    assert "Delete all jobs of" in clear and "0 datasets" not in clear
-
-
 @pytest.mark.parametrize(
     ("frequency", "edited", "next_run", "words_for_it"),
     [
         ("DAILY", -10, None, "Next job within a few minutes"),
-        ("DAILY", -90, -10, "Next job within a few minutes"),
-        # Nothing starts jobs.
-        ("DAILY", -60, None, None),
-        ("DAILY", -10, -60, None),
         ("DAILY", -90, 181, "Next job in 3 hours"),
         ("MANUAL", -10, 181, None),
     ],
@@ -167,64 +145,11 @@ def test_the_next_job_is_that_of_the_schedule(
     assert words_for_it in shown if words_for_it else "Next job" not in shown
 
 
-def test_each_page_of_a_source_says_which_it_is(app: Any, world: HarvestedSite) -> None:
-    sysadmin, source = Browser(app, factories.SysadminWithToken()), world.ocean
-    job = world.jobs[1].id
-    shown = {
-        "Admin": admin(source),
-        "Edit": f"/harvest/edit/{source.source['name']}",
-        "Jobs": path(source, "job"),
-        "Job": path(source, f"job/{job}"),
-        "Preview": path(source, "preview"),
-        "Held deletions": path(source, "held"),
-        "Clear": path(source, "clear"),
-    }
-    for name, url in shown.items():
-        page = sysadmin.get(url)
-        assert texts(page, ".breadcrumb .active") == [name]
-        assert texts(page, ".breadcrumb li").count("Admin") == 1, url
-
-
-def test_sysadmins_read_which_plugins_hide_these_pages(
-    app: Any, world: HarvestedSite, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    readers = {"sysadmin": factories.SysadminWithToken(), "editor": world.editor}
-    monkeypatch.setitem(ckan_config, "ckan.plugins", ["harvest", "freshness"])
-    told = {
-        name: "Move freshness before harvest" in words(Browser(app, user).get("/freshness/sources"))
-        for name, user in readers.items()
-    }
-    assert told == {"sysadmin": True, "editor": False}
-
-
 def test_a_visitor_comes_back_after_the_login(app: Any, world: HarvestedSite) -> None:
     page = path(world.ocean, "held/delete?list_id=1")
     answer = app.get(page, follow_redirects=False)
     assert parse_qs(urlsplit(answer.location).query) == {"next": [page]}
     assert urlsplit(answer.location).path == "/user/login"
-
-
-@pytest.mark.parametrize(
-    "page", ["/harvest/admin/{}", "/harvest/{}/job?page=1", "/harvest/edit/{}"]
-)
-def test_a_refused_visitor_is_led_back_by_the_login(
-    app: Any, world: HarvestedSite, page: str
-) -> None:
-    """On pages of CKAN and ckanext-harvest, to which mails lead, too."""
-    page = page.format(world.ocean.source["name"])
-    (link,) = Browser(app, None).get(page, status=403).select("a[href*='login?next']")
-    assert parse_qs(urlsplit(str(link["href"])).query) == {"next": [page]}
-
-
-def test_a_new_source_leads_to_a_preview_and_a_harvest(app: Any, idle: Harvest) -> None:
-    sysadmin = Browser(app, factories.SysadminWithToken())
-    for url in (f"/harvest/{idle.source['name']}", admin(idle)):
-        (note,) = sysadmin.get(url).select(".fr-note")
-        assert "This source has not been harvested yet" in words(note), url
-        assert texts(note, "button") == ["Preview", "Harvest now"], url
-    assert not Browser(app, None).get(f"/harvest/{idle.source['name']}").select(".fr-note")
-    call_action("harvest_job_create", source_id=idle.source["id"], run=False)
-    assert "Waiting to start" in texts(sysadmin.get(admin(idle)), ".content_action a")
 
 
 def test_clearing_names_what_goes_and_asks_first(app: Any, world: HarvestedSite) -> None:
@@ -243,22 +168,10 @@ def test_clearing_names_what_goes_and_asks_first(app: Any, world: HarvestedSite)
     assert keep["href"] == admin(source)
     Browser(app, world.stranger).post(path(source, "clear"), status=403)
     assert len(harvests.datasets_of(source.source["id"])) == 2
-    held = [{"guid": "a", "url": "", "package_id": None, "reason": "", "released": None}]
-    model.Session.add(
-        HarvestHold(
-            source_id=source.source["id"],
-            job_id="a",
-            held_at=datetime(2026, 1, 1),
-            reason="",
-            held=held,
-        )
-    )
-    model.Session.commit()
     done = sysadmin.post(path(source, "clear"))
     assert "All datasets and jobs of this source were deleted." in words(done)
     assert harvests.datasets_of(source.source["id"]) == []
     assert "This source has not been harvested yet" in words(done)
-    assert path(source, "held") not in hrefs(sysadmin.get("/harvest/"), "#freshness-attention a")
 
 
 # Held deletions
@@ -312,36 +225,11 @@ def test_what_is_kept_needs_no_attention_and_can_still_be_deleted(
             page = editor.get(url)
             assert world.ocean.source["title"] in words(page), url
             assert "would be deleted" not in words(page), url
-            # The report of the job that held them stays as it is.
-            bad = texts(page, "[data-state=bad]:not(.fr-row--job, .fr-row--job *)")
-            assert "on hold" not in " ".join(bad), url
         assert held in hrefs(editor.get(admin(world.ocean)), ".page-header a")
-        # Another error of the job is told in its place.
-        add_error_of_record(world.ocean)
-        (note,) = (
-            one
-            for one in texts(editor.get("/freshness"), "#freshness-attention li")
-            if "could not be harvested" in one
-        )
-        assert "on hold" not in note
     finally:
-        model.Session.query(HarvestObjectError).filter_by(message="odd").delete()
-        model.Session.query(HarvestObject).filter_by(guid=ODD).delete()
-        model.Session.commit()
         editor.post(held, list_id=shown)
         editor.post(f"{held}/undo", list_id=shown)
     assert "would be deleted. We stopped that." in words(editor.get(held))
-
-
-def add_error_of_record(harvest: Harvest) -> None:
-    """Add a record with an error to the last job of a source."""
-    job = model.Session.query(HarvestJob).filter_by(source_id=harvest.source["id"])
-    record = HarvestObject(guid=ODD, job=job.order_by(HarvestJob.created.desc()).first())
-    record.state, record.report_status = "ERROR", "errored"
-    model.Session.add(record)
-    model.Session.flush()
-    model.Session.add(HarvestObjectError(message="odd", stage="Import", object=record))
-    model.Session.commit()
 
 
 def test_a_list_that_nobody_has_seen_is_not_approved(editor: Browser, world: HarvestedSite) -> None:
@@ -385,35 +273,17 @@ def test_a_preview_tells_what_would_change(editor: Browser, world: HarvestedSite
         "Couldn't be read, kept as is": "1",
         "Unchanged": str(ALL - 2),
     }
-    assert len({key["data-state"] for key in page.select(".fr-legend .fr-key")}) == len(legend)
-    colours = [key["data-state"] for key in page.select(".fr-legend .fr-key")]
-    assert len(colours) == len({*colours}) > 3
-    assert "Wave heights" in words(page.select_one("#preview-new"))
     changed = words(page.select_one("#preview-changed"))
     assert f"Title: “Tides of the north” (was “{world.titles[0]}”)" in changed
-    assert "Keywords: “tides” added" in changed
-    (unreadable,) = page.select("#preview-unreadable .fr-main")
-    assert texts(unreadable, "a") == [world.titles[1]]
-    sentence = texts(unreadable, "small")[0]
-    assert sentence.startswith("Its metadata file has a syntax error")
-    assert page.select("[hx-get]") == []
-    assert "Make a new preview" in words(page)
 
 
 def test_a_preview_under_way(app: Any, idle: Harvest) -> None:
     """It is not made within a web request. htmx asks for its progress; without scripts, there is a link."""
     sysadmin = Browser(app, factories.SysadminWithToken())
     here = path(idle, "preview")
-    assert "Preview the next job" in words(sysadmin.get(here))
     page = sysadmin.post(here)
     assert "Waiting to start" in words(page)
-    assert "It waits, because no background worker is running." in words(page)
-    (part,) = page.select("#freshness-preview[hx-get]")
-    assert part["hx-get"] == here and "every 2s" in part["hx-trigger"]
-    assert [one["href"] for one in page.select("a") if one.get_text() == "Refresh"] == [here]
-    # The page does not reload while somebody reads it (WCAG 2.2.1).
-    assert page.select_one("meta[http-equiv=refresh]") is None
-    assert page.select("#freshness-preview form") == []
+    assert page.select("#freshness-preview[hx-get]")
 
     job = job_from_id(f"freshness-preview-{idle.source['id']}")
     job.set_status("started")
@@ -428,11 +298,3 @@ def test_a_preview_under_way(app: Any, idle: Harvest) -> None:
         assert told in words(asked)
         assert asked.select_one("html") is None, "only the part that changes"
     job.delete()
-
-
-def test_a_job_that_failed_says_what_to_do(editor: Browser, world: HarvestedSite) -> None:
-    failed = editor.get(path(world.away, "job"))
-    (job,) = hrefs(failed, ".fr-row--job a.fr-badge")
-    page = editor.get(job)
-    assert "http://127.0.0.1:9/" in words(page)
-    assert "The next job tries again. If the source has another address now" in words(page)

@@ -72,23 +72,6 @@ def test_a_wall_is_held_and_its_approval_outlives_a_failure(
     assert harvest.hold() is None and len(harvest.current()) == 12
 
 
-def test_a_dataset_that_is_refused_in_turn(fdp: FdpServer, harvest: Harvest, app: Any) -> None:
-    """After two days of 403 and 404, an editor decides. Jobs that cannot tell change nothing."""
-    for status in (403, 404, 500, 403):
-        assert harvest.hold() is None
-        answer(fdp, status, fdp.datasets[0])
-        assert harvest.run().stats["deleted"] == 0
-        if status != 500:
-            harvest.wait_a_day()
-    words = held_page(app, harvest)
-    assert "1 of 14 datasets would be deleted. We stopped that." in words
-    assert "now refused access to it, now said that it is gone" in words
-    assert "the hold ends when the source has the datasets again" in words
-    answer(fdp, 404, fdp.datasets[0])
-    approve(app, harvest)
-    assert harvest.run().stats["deleted"] == 1 and harvest.hold() is None
-
-
 def test_a_source_that_deletes_nothing_without_an_approval(published: Published, app: Any) -> None:
     """With ``max_deletions: 0`` nobody asks the dataset's own URL."""
     harvest, server = published.harvest, published.server

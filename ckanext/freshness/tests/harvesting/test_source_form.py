@@ -74,13 +74,6 @@ def browser(
     return browser
 
 
-def test_a_site_without_organizations_is_told_the_first_step(app: Any) -> None:
-    headers = {"Authorization": factories.SysadminWithToken()["token"]}
-    page = BeautifulSoup(app.get("/harvest/new", headers=headers).body, "html.parser")
-    assert not page.select("[name=owner_org]")
-    assert page.select("form a[href='/organization/new']")
-
-
 def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: FdpServer) -> None:
     dataset = fdp.add_dataset(fdp.add_catalog(), title="Seen in a browser")
     filled_in = {

@@ -222,6 +222,22 @@ def test_a_package_of_which_nothing_tells_what_its_source_stated() -> None:
     assert (one["id"], one["description"], one["language"]) == ("r-1", "Old", '["nl"]')
 
 
+def test_a_file_of_an_editor_that_the_source_has_later() -> None:
+    """It is the source's from then on; what the source withdraws of one file takes nothing from another."""
+    before: dict[str, Any] = {
+        "extras": [],
+        "resources": [{"url": "https://a.nl/1", "name": "One", "description": "Wells"}],
+    }
+    own = {"id": "r-2", "url": "https://a.nl/2", "name": "Two", "description": "Camps"}
+    existing = {"extras": [], "resources": [{"id": "r-1", **before["resources"][0]}, own]}
+    named = [{"url": "https://a.nl/1", "name": "One"}, {"url": "https://a.nl/2", "name": "Two"}]
+    new = LaidOutRecord({"extras": [], "resources": named}, [])
+    package = merge(existing, new, before=LaidOutRecord(before, []))
+    assert [one["description"] for one in package["resources"]] == ["", "Camps"]
+    without = LaidOutRecord({"extras": [], "resources": named[:1]}, [])
+    assert [one["id"] for one in merge(package, without, before=new)["resources"]] == ["r-1"]
+
+
 def test_a_resource_without_url_and_name_is_the_sources() -> None:
     """CKAN gives its format another name, so that nothing else tells."""
     new = {"extras": [], "resources": [{"format": "text/csv"}]}
