@@ -107,16 +107,11 @@ def test_bad_values(key: str, value: Any, words: str) -> None:
     ("text", "words"),
     [
         (
-            "{",
-            "The configuration is not valid JSON: there is a mistake in line 1 near character 2.",
-        ),
-        (
             '{"language": "en",\n}',
             "The configuration is not valid JSON: there is a mistake in line 2 near character 1. Look",
         ),
         ("[]", "The configuration must be a JSON object"),
         ('{"langauge": "en"}', 'Unknown key "langauge". Did you mean "language"?'),
-        ('{"colour": 1}', 'Unknown key "colour". Allowed keys: harvest_catalogs, '),
         ('{"timeout": 0, "lang": "en"}', '"timeout" must be a number from 1 to 3600; Unknown key'),
     ],
 )
@@ -145,14 +140,6 @@ def test_any_text_is_a_configuration_or_a_message(text: str) -> None:
     except ConfigError as error:
         assert str(error)
     else:
-        hash(
-            (
-                config.keep_fields,
-                config.default_tags,
-                config.own.get("profiles"),
-                config.allowed_hosts,
-            )
-        )
         assert config.max_delete_fraction is None or 0 <= config.max_delete_fraction <= 1
 
 

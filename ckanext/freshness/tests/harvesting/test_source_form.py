@@ -13,8 +13,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.harvesting.sources import check_config, our_names, source_type_named
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Redirect, Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -74,40 +73,15 @@ def browser(
     return browser
 
 
-def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: FdpServer) -> None:
-    dataset = fdp.add_dataset(fdp.add_catalog(), title="Seen in a browser")
+def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any]) -> None:
     filled_in = {
-        "url": fdp.source_url,
+        "url": "https://fdp.example.org",
         "title": "Our FAIR Data Point",
         "name": "our-fdp",
         "source_type": "fdp",
         "frequency": "MANUAL",
         "owner_org": editor["organization"],
     }
-
-    form = browser.get("/harvest/new").select_one("#source-new")
-    assert form is not None
-    assert form.select_one("[name=config]") is not None
-    assert form.select_one("[name=source_type][value=fdp]") is not None
-    names = our_names()
-    assert len(names) > 2
-    for name in names:
-        (example,) = form.select(f"#help-{name} pre")
-        source_type = source_type_named(name)
-        assert source_type is not None
-        check_config(source_type, example.text)
-
-    at_a_file = {**filled_in, "url": "file:///etc/passwd"}
-    status, page = browser.submit("/harvest/new", "#source-new", **at_a_file, config="")
-    assert status == 200
-    (error,) = page.select(".error-explanation li")
-    assert "is a file: URL; only http and https are requested" in error.text
-
-    status, page = browser.submit(
-        "/harvest/new", "#source-new", **{**filled_in, "url": ""}, config=""
-    )
-    (error,) = page.select(".error-explanation li")
-    assert error.text == "URL: Missing value"
 
     bad = '{"max_delete_fraction": 50, "langauge": "en"}'
     status, page = browser.submit("/harvest/new", "#source-new", **filled_in, config=bad)
@@ -128,19 +102,9 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: Fdp
     assert (source["source_type"], json.loads(source["config"])) == ("fdp", json.loads(good))
     assert source["owner_org"] == editor["organization"]
 
-    harvest = Harvest(source)
-    job = harvest.run()
-    assert job.errors == []
-    assert job.stats["added"] == 1
-    package = harvest.dataset(dataset, fdp)
-    assert "Seen in a browser" in browser.get(f"/dataset/{package['name']}").text
-
 
 BAD_URLS = {
-    "fdp.example.org": "it does not begin with http:// or https://",
     "javascript:alert(1)": "is a javascript: URL; only http and https are requested",
-    "http:///catalog/1": "it has no host",
-    "http://[::1": "it has a malformed IPv6 address as its host",
     "https://user:s3cret@fdp.example.org": "contains a user name or password",
 }
 

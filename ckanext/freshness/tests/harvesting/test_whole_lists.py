@@ -206,9 +206,6 @@ NOT_WHOLE: dict[str, Row] = {
         "The server has a fault (503)",
         before=PAGES,
     ),
-    "three pages, and a fault of the second one when they are read again": Row(
-        fault(lambda: faults.Status(503, after=1, times=1), "/c?page=2"), LATER, before=PAGES
-    ),
     "a page without records": Row(paged("/c?page=3", ""), KEPT, "lists nothing", before=PAGES),
     "no link to the next page": Row(
         page(PAGES[0]), KEPT, "it lists 2 records and names no further pages", before=PAGES
@@ -248,17 +245,11 @@ NOT_WHOLE: dict[str, Row] = {
     ),
     "a link with a NUL": Row(page(FIVE + r'<> hydra:nextPage "?page=\u00002" .'), KEPT, "/c"),
     "a text in place of a URL": Row(page(FIVE + "<> dcat:dataset 'Dataset 6' ."), KEPT, NAMELESS),
-    "a path in place of a URL": Row(page(FIVE + "<> dcat:dataset '/d/6' ."), KEPT, NAMELESS),
-    "a URL after a blank": Row(page(FIVE + "<> dcat:dataset < BASE/d/6> ."), KEPT, NAMELESS),
     "a URL between line breaks": Row(
         page(FIVE + "<> dcat:dataset <\\u000ABASE/d/6\\u000A> ."), KEPT, NAMELESS
     ),
     "a URL in a text": Row(
         page(FIVE + "<> dcat:dataset ' BASE/d/6 ' ."), KEPT, dcat=(KEPT, NAMELESS)
-    ),
-    "a URL in brackets": Row(page(FIVE + "<> dcat:dataset '<BASE/d/6>' ."), KEPT, NAMELESS),
-    "a bag": Row(
-        page(FIVE + "<> dcat:dataset [ a rdf:Bag ; rdf:_1 <BASE/d/6> ] ."), KEPT, NAMELESS
     ),
     "an identifier in place of a URL": Row(
         page(FIVE + "<> dcat:dataset [ a dcat:Dataset ; dct:identifier 'BASE/d/6' ] ."),
