@@ -244,12 +244,11 @@ def salt_of(config: SourceConfig, *more: object) -> str:
     """Return a hash of all on which packages depend besides their records, the same for all source types.
 
     It covers the rules of the layout and the settings of site and source
-    (:class:`.packages.catalog_site.CatalogSite`). If it changes, all records are read again.
+    (:class:`.packages.layout.CatalogSite`). If it changes, all records are read again.
 
     :param more: what packages of the type depend on besides, such as the version of its mapping.
     """
-    from .packages.catalog_site import PACKAGE_TYPES, catalog_site
-    from .packages.layout import LAYOUT_VERSION
+    from .packages.layout import LAYOUT_VERSION, PACKAGE_TYPES, catalog_site
 
     sites = (catalog_site(config, package_type) for package_type in PACKAGE_TYPES)
     # Titles of licences are in the language of whoever asks.

@@ -8,17 +8,61 @@ shortened or left out, with a warning. A single bad value never costs a dataset.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import ckan.plugins.toolkit as tk
+
+from ...ckan_adapter.core import scheming_schema
 from ...dates import utc_moment
 from .. import legal_values
 from ..legal_values import EMPTY, is_in_one_language, texts
 from ..record import LaidOutRecord, Record
-from . import limits
-from .catalog_site import CatalogSite
-from .licenses import distinct, license_id
+from ..source_config import SourceConfig
+from .licenses import distinct, license_id, license_index
 from .schema_fields import FieldValue, is_required
+
+# The settings
+
+PACKAGE_TYPES = ("dataset", "catalog")
+
+
+@dataclass(frozen=True)
+class CatalogSite:
+    """The settings on which the packages of a type depend. If one changes, all records are imported again."""
+
+    licenses: Mapping[str, str] = field(default_factory=dict)
+    """The answer of ``license_list``, as :func:`.licenses.license_index` indexes it."""
+    schema: Mapping[str, Any] | None = None
+    """The ckanext-scheming schema of the package type (``dataset_fields``, ``resource_fields``)."""
+    package_type: str = "dataset"
+    default_tags: tuple[str, ...] = ()
+    """Added to each package's tags."""
+    default_groups: tuple[str, ...] = ()
+    """Names of the groups that each package joins."""
+    language: str = "en"
+    """The language of text that states none."""
+    keep_fields: tuple[str, ...] = ()
+    """Fields of an existing package that no harvest changes."""
+
+
+def catalog_site(config: SourceConfig, package_type: str) -> CatalogSite:
+    """Return the settings for packages of a type that are harvested from a source."""
+    # ckanext-harvest's own option for fields that no harvest overwrites.
+    not_overwritten = tk.aslist(tk.config.get("ckan.harvest.not_overwrite_fields", ""))
+    return CatalogSite(
+        licenses=license_index(tk.get_action("license_list")({"ignore_auth": True}, {})),
+        schema=scheming_schema(package_type),
+        package_type=package_type,
+        default_tags=config.default_tags,
+        default_groups=config.default_groups,
+        language=tk.config.get("ckan.locale_default"),
+        keep_fields=(*config.keep_fields, *not_overwritten),
+    )
+
+
+# The layout
 
 LAYOUT_VERSION = 2
 """Raise it when this module, or one that it uses, makes another package of the same record: the records of all
@@ -114,7 +158,7 @@ class _Layout:
         self.warnings.append(f"{key}: {words}")
 
     def lay(self, record: Record) -> LaidOutRecord:
-        fields = limits.without_active_urls(legal_values.clean_all(record.fields), self.warn)
+        fields = without_active_urls(legal_values.clean_all(record.fields), self.warn)
         resources = legal_values.clean_all(record.resources)
         self._complete(fields, record.tags)
         self._license(fields, resources)
@@ -128,7 +172,7 @@ class _Layout:
             self._place(key, fields, package, extras)
         package["extras"] = [{"key": key, "value": extras[key]} for key in sorted(extras)]
         tags = map(legal_values.clean, record.tags)
-        package["tags"] = limits.legal_tags([*tags, *self.site.default_tags], self.warn)
+        package["tags"] = legal_tags([*tags, *self.site.default_tags], self.warn)
         package["resources"] = [self._resource(resource) for resource in resources]
         if self.site.default_groups:
             package["groups"] = [{"name": name} for name in self.site.default_groups]
@@ -179,11 +223,11 @@ class _Layout:
         """Put a field of the record into the package or into its extras."""
         if key in self.dataset_fields:
             value = self._fitted(self.dataset_fields[key], key, fields, "")
-            value = limits.within_solr(key, value, self.warn)
+            value = within_solr(key, value, self.warn)
             if value not in EMPTY:
                 package[key] = value
         elif key in CORE_KEYS:
-            value = limits.within_solr(key, legal_values.plain(fields[key]), self.warn)
+            value = within_solr(key, legal_values.plain(fields[key]), self.warn)
             if value is not None:
                 package[key] = value
         elif key in RESERVED_KEYS or not key.strip():
@@ -215,12 +259,12 @@ class _Layout:
             if moment is None:
                 self.warn(key, "not a day or a moment, as Solr wants under this key; left out")
             return moment
-        return legal_values.stored(limits.within_solr(key, value, self.warn))
+        return legal_values.stored(within_solr(key, value, self.warn))
 
     def _resource(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a resource for CKAN. Structures that the schema does not declare become JSON texts."""
         where = f"resource {record.get('name') or record.get('uri') or record.get('url') or ''}"
-        values = limits.without_active_urls(record, self.warn, f"{where}: ")
+        values = without_active_urls(record, self.warn, f"{where}: ")
         resource: dict[str, Any] = {"id": record["id"]} if record.get("id") else {}
         names = _with_translated(values, self.resource_fields) - RESERVED_RESOURCE_KEYS
         for key in sorted(names):
@@ -233,16 +277,16 @@ class _Layout:
             else:
                 value = legal_values.stored(values[key])
             if key == "size" and value not in EMPTY:
-                value = limits.legal_size(value, f"{where}: size", self.warn)
+                value = legal_size(value, f"{where}: size", self.warn)
             elif key == "format":
                 name = legal_values.one_line(str(value or ""))
-                value = limits.within_solr(f"{where}: format", name, self.warn)
+                value = within_solr(f"{where}: format", name, self.warn)
             if value not in EMPTY:
                 resource[self._resource_key(key)] = value
         urls = dict.fromkeys(
             str(resource.get(key, "")).strip() for key in ("url", "download_url", "access_url")
         )
-        resource["url"] = limits.legal_url(urls, f"{where}: url", self.warn)
+        resource["url"] = legal_url(urls, f"{where}: url", self.warn)
         return resource
 
     def _resource_key(self, key: str) -> str:
@@ -259,6 +303,100 @@ def _with_translated(values: Mapping[str, Any], in_schema: Collection[str]) -> s
     """Return the keys of values, and the translated fields of the schema that only have a plain value."""
     translated = {key for key in in_schema if key.endswith("_translated")}
     return {*values, *(key for key in translated if key.removesuffix("_translated") in values)}
+
+
+# Limits of CKAN, PostgreSQL and Solr, with a warning for each change
+
+Warn = Callable[[str, str], None]
+"""Called with the key of a value, and with words for people."""
+
+_PROSE = frozenset({"title", "notes", "name", "description"})
+"""Fields whose text is never a link, whatever it begins with. A part of it is of use."""
+
+
+def without_active_urls(values: dict[str, Any], warn: Warn, before: str = "") -> dict[str, Any]:
+    """Leave out links that could run a program, at any depth.
+
+    :param before: the beginning of each warning's key.
+    """
+
+    def is_active(value: Any, path: str) -> bool:
+        active = isinstance(value, str) and legal_values.is_active_url(value)
+        if active:
+            warn(path, f'"{value[:80]}" is a link that could run a program; left out')
+        return active
+
+    out: dict[str, Any] = {}
+    for key, value in values.items():
+        path = f"{before}{key}"
+        if key.removesuffix("_translated") in _PROSE:
+            out[key] = value
+        elif isinstance(value, dict):
+            out[key] = without_active_urls(value, warn, f"{path}.")
+        elif isinstance(value, list):
+            out[key] = [
+                without_active_urls(item, warn, f"{path}.") if isinstance(item, dict) else item
+                for item in value
+                if not is_active(item, path)
+            ]
+        elif not is_active(value, path):
+            out[key] = value
+    return out
+
+
+def within_solr(key: str, value: Any, warn: Warn) -> Any:
+    """Return the value if Solr accepts it, otherwise the beginning of prose; None for anything else."""
+    size = legal_values.stored_bytes(value)
+    if size <= legal_values.SOLR_BYTES:
+        return value
+    limit = f"{size} bytes, and Solr takes {legal_values.SOLR_BYTES}"
+    if key == "notes" and isinstance(value, str):
+        return value  # Solr indexes its words, not the whole text
+    if key.removesuffix("_translated") in _PROSE and isinstance(value, str | dict):
+        warn(key, f"{limit}; shortened")
+        if isinstance(value, str):
+            return legal_values.shorten(value)
+        # An equal share for each language. A character of two bytes in UTF-8 may take six in JSON.
+        share = legal_values.SOLR_BYTES // len(value) // 4
+        return {
+            language: legal_values.shorten(str(text), share) for language, text in value.items()
+        }
+    warn(key, f"{limit}; left out")
+    return None
+
+
+def legal_tags(texts: Iterable[str], warn: Warn) -> list[dict[str, str]]:
+    """Return keywords as tags that CKAN takes."""
+    names, changed = legal_values.tags(texts)
+    for text, name in changed.items():
+        became = f'becomes "{name}"' if name else "has fewer than two letters or digits; left out"
+        warn("tags", f'"{text[:80]}" {became}')
+    return [{"name": name} for name in names]
+
+
+def legal_url(urls: Iterable[str], key: str, warn: Warn) -> str:
+    """Return the first of some URLs that CKAN and Solr accept; "" if there is none."""
+    for url in filter(None, urls):
+        shown = legal_values.shown_url(url)
+        if shown is None:
+            warn(key, f'"{url[:80]}" is no URL that CKAN can read; left out')
+        elif legal_values.stored_bytes(shown) > legal_values.SOLR_BYTES:
+            warn(key, f"longer than the {legal_values.SOLR_BYTES} bytes that Solr takes")
+        else:
+            return shown
+    return ""
+
+
+def legal_size(size: Any, key: str, warn: Warn) -> int | None:
+    """Return a number of bytes that PostgreSQL takes; None if the value is none."""
+    try:
+        number = int(size)
+    except (TypeError, ValueError, OverflowError):
+        number = -1
+    if 0 <= number <= legal_values.BIGGEST_INTEGER:
+        return number
+    warn(key, f'"{str(size)[:80]}" is not a number of bytes; left out')
+    return None
 
 
 # People

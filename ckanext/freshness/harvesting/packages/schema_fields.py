@@ -1,7 +1,7 @@
 """Values in the forms that the fields of a site's ckanext-scheming schema read. Pure.
 
 Schemas are as ``scheming_dataset_schema_show`` returns them, with expanded presets. Whatever else their
-validators refuse, :func:`.refused_values.leave_out` removes.
+validators refuse, :func:`.ckan_actions.leave_out` removes.
 """
 
 from __future__ import annotations

@@ -22,9 +22,8 @@ from ..object_writer import set_extras
 from ..record import LaidOutRecord, Record
 from ..sources import source_of, source_type_named
 from . import ckan_actions
-from .catalog_site import PACKAGE_TYPES, CatalogSite, catalog_site
 from .ckan_actions import ImportFailed
-from .layout import package_dict, package_of_another
+from .layout import PACKAGE_TYPES, CatalogSite, catalog_site, package_dict, package_of_another
 from .merge import ids_to_keep, merge, same_package, with_resource_ids
 from .organizations import Membership
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.harvesting.packages.refused_values import leave_out
+from ckanext.freshness.harvesting.packages.ckan_actions import leave_out
 from ckanext.freshness.tests.harvesting.conftest import STRICT, add_source, stored, sysadmin
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer

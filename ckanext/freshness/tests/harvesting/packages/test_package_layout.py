@@ -13,8 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ckanext.freshness.harvesting import legal_values
-from ckanext.freshness.harvesting.packages.catalog_site import CatalogSite
-from ckanext.freshness.harvesting.packages.layout import CORE_KEYS, RESERVED_KEYS, package_dict
+from ckanext.freshness.harvesting.packages.layout import (
+    CORE_KEYS,
+    RESERVED_KEYS,
+    CatalogSite,
+    package_dict,
+)
 from ckanext.freshness.harvesting.packages.licenses import license_id, license_index
 from ckanext.freshness.harvesting.record import LaidOutRecord, Record
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ckanext.freshness.harvesting.packages.catalog_site import CatalogSite
-from ckanext.freshness.harvesting.packages.layout import package_dict
+from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
 from ckanext.freshness.harvesting.record import LaidOutRecord, Record
 
 

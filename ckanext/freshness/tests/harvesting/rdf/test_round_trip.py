@@ -9,8 +9,7 @@ from ckan.common import config
 from rdflib import RDF, BNode, Graph
 
 from ckanext.dcat.processors import RDFSerializer
-from ckanext.freshness.harvesting.packages.catalog_site import CatalogSite
-from ckanext.freshness.harvesting.packages.layout import package_dict
+from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
 from ckanext.freshness.tests.harvesting.rdf.test_mapping import graph_of, map_graph
 
 ENTRY_POINTS = """[ckan.rdf.profiles]
