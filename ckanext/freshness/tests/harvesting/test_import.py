@@ -6,11 +6,13 @@ import re
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from ckan.tests import factories
 from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.conftest import (
+    Harvest,
     add_source,
     extras,
     stored,
@@ -50,6 +52,27 @@ def test_messages_that_come_again_after_their_job_has_ended(fdp: FdpServer) -> N
         harvest.fetch()
     assert {job.id: harvest.objects(job) for job in (first, second)} == report
     assert (harvest.datasets(), harvest.current(), written()) == before
+
+
+def test_imports_that_end_after_the_next_gather(fdp: FdpServer, harvest: Harvest) -> None:
+    """As the last one of an aborted job may: the next job took the records to be new."""
+    harvest.run()
+    before = harvest.current()
+    for hidden in (
+        "UPDATE harvest_object SET current = false, package_id = NULL",
+        "UPDATE package SET state = 'deleted' WHERE type = 'dataset'",
+    ):
+        model.Session.execute(sa.text(hidden))
+    job_id = harvest.start()
+    harvest.gather()
+    written = "UPDATE harvest_object SET current = true, package_id = :id WHERE guid = :guid AND {}"
+    rows = [{"guid": guid, "id": package_id} for guid, package_id in before]
+    model.Session.execute(sa.text(written.format("report_status = 'added'")), rows)
+    model.Session.execute(sa.text("UPDATE package SET state = 'active' WHERE type = 'dataset'"))
+    model.Session.commit()
+    harvest.fetch()
+    assert harvest.finish(job_id).stats["updated"] == len(before)
+    assert harvest.current() == before and len(harvest.datasets()) == len(before)
 
 
 TITLES = {

@@ -784,8 +784,8 @@ def test_the_brake(
     assert len(outcome.delete) == gone
     assert len(outcome.brake.held if outcome.brake else ()) == held
     if outcome.brake:
-        of_all = f"{held} of {current - released} records would be deleted"
-        assert of_all in outcome.brake.reason or f"{current} records" in outcome.brake.reason
+        of_all = f"{held} of {current - released} record"
+        assert of_all in outcome.brake.reason or f"but {current} record" in outcome.brake.reason
 
 
 @pytest.mark.parametrize(("answers", "gone"), [(1, 1), (2, 0), (3, 0)])
