@@ -202,7 +202,7 @@ def _statuses(now: datetime) -> Iterator[SiteFinding]:
 
 
 def links(now: datetime) -> Iterator[SiteFinding]:
-    """Report links that this site may not request, a proxy, and copies that are lost or cannot be kept."""
+    """Report links that this site may not request, and copies that are lost or cannot be kept."""
     inside = model.Session.execute(sa.text(_INSIDE), {"reason": FailureReason.INSIDE_ADDRESS.value})
     hosts = dict(map(tuple, inside))
     if hosts:
@@ -211,12 +211,6 @@ def links(now: datetime) -> Iterator[SiteFinding]:
             f"{counted(count, 'link is', 'links are')} never checked, because the address is inside a network: "
             f"{named([*hosts])}",
             "If the files should be checked, add their networks to ckanext.freshness.allowed_networks.",
-        )
-    if settings.web(Limits()).proxy:
-        yield note(
-            "Requests go through ckan.download_proxy. CKAN refuses addresses inside your network by its "
-            "own name lookup, but the proxy looks the name up again",
-            "Configure the proxy to refuse addresses inside your network, too.",
         )
     yield from _copies()
 
