@@ -139,36 +139,18 @@ def after_organization_edit(organization: Any) -> None:
 
 
 def show_current(dataset: dict[str, Any], now: datetime) -> None:
-    """Replace the stored status of a dataset that is about to be shown by its status now.
-
-    The status is among the extras, or in a field of its own if the site's schema shows it so. A field that
-    the schema declares for editors is the site's own and stays as it is.
-    """
-    places = dict(_places(dataset, NAMES.extras))
+    """Replace the stored status of a dataset that is about to be shown by its status now."""
+    extras = {extra["key"]: extra for extra in dataset.get("extras") or ()}
     due, overdue, delinquent = (
-        parse_date(places[key][0][places[key][1]]) if key in places else None
+        parse_date(extras[key]["value"]) if key in extras else None
         for key in (NAMES.due, NAMES.overdue, NAMES.delinquent)
     )
-    if NAMES.status not in places or due is None or overdue is None or delinquent is None:
+    if NAMES.status not in extras or due is None or overdue is None or delinquent is None:
         return
-    holder, key = places[NAMES.status]
-    # Boundaries are stored to the second.
-    status = status_at(Boundaries(due, overdue, delinquent), now.replace(microsecond=0)).value
-    if holder[key] != status and NAMES.status in judged_extras(dataset.get("type")):
-        holder[key] = status
-
-
-def _places(
-    dataset: dict[str, Any], names: Collection[str]
-) -> Iterator[tuple[str, tuple[dict[str, Any], str]]]:
-    """Yield our names that a dataset has, each with the dict and the key of its value."""
-    for key in names:
-        if isinstance(dataset.get(key), str):
-            yield key, (dataset, key)
-    extras = dataset.get("extras")
-    for extra in extras if isinstance(extras, list) else ():
-        if extra.get("key") in names:
-            yield extra["key"], (extra, "value")
+    if NAMES.status in judged_extras(dataset.get("type")):
+        # Boundaries are stored to the second.
+        status = status_at(Boundaries(due, overdue, delinquent), now.replace(microsecond=0))
+        extras[NAMES.status]["value"] = status.value
 
 
 def _note(package: str, action: str, change: ResourceAction, resource: Mapping[str, Any]) -> None:

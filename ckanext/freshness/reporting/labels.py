@@ -505,14 +505,9 @@ def our_facts(package: Mapping[str, Any]) -> dict[str, str]:
 
 
 def our_values(package: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return our extras, with a status among them, also as fields by which a schema shows them.
-
-    Empty if the dataset has no status.
-    """
-    names = judged_extras(package.get("type"))
+    """Return our extras, with a status among them; empty if the dataset has none."""
     extras = {extra["key"]: extra["value"] for extra in package.get("extras") or ()}
-    values = {**package, **extras}
-    ours = {key: values[key] for key in names if isinstance(values.get(key), str)}
+    ours = {key: extras[key] for key in judged_extras(package.get("type")) if key in extras}
     return ours if ours.get(NAMES.status) in STATUSES else {}
 
 

@@ -54,10 +54,8 @@ class StatedFrequency:
     reading: int | UnknownFrequency
     stated_by: FrequencySource | None
     """None if neither the dataset nor a default states one."""
-    key: str | None = None
-    """The dataset's extra, if it has one, even if a default applies."""
     raw: str | None = None
-    """The value of that extra."""
+    """The value of the dataset's extra, if it has one, even if a default applies."""
 
     @property
     def days(self) -> int | None:
@@ -87,22 +85,22 @@ def read(
     :param defaults: in order of precedence
     """
     own: UnknownFrequency | None = None
-    key = raw = None
+    raw = None
     for candidate in keys:
         reading = parse(extras.get(candidate), known)
         if isinstance(reading, UnknownFrequency) and reading.reason is Reason.NOT_GIVEN:
             continue
-        key, raw = candidate, extras[candidate]
+        raw = extras[candidate]
         if isinstance(reading, int) or reading.reason not in _NO_STATEMENT:
-            return StatedFrequency(reading, FrequencySource.DATASET, key, raw)
+            return StatedFrequency(reading, FrequencySource.DATASET, raw)
         own = reading
         break
     for source, value in defaults.items():
         reading = parse(value, known)
         if isinstance(reading, int) or reading.reason not in _NO_STATEMENT:
-            return StatedFrequency(reading, source, key, raw)
+            return StatedFrequency(reading, source, raw)
     if own is not None:
-        return StatedFrequency(own, FrequencySource.DATASET, key, raw)
+        return StatedFrequency(own, FrequencySource.DATASET, raw)
     return StatedFrequency(UnknownFrequency("", Reason.NOT_GIVEN), None)
 
 
@@ -124,7 +122,7 @@ def with_rhythm(stated: StatedFrequency, days: int | None) -> StatedFrequency:
     """
     if days is None or stated.stated_by not in (None, FrequencySource.DATASET):
         return stated
-    return StatedFrequency(days, FrequencySource.RHYTHM, stated.key, stated.raw)
+    return StatedFrequency(days, FrequencySource.RHYTHM)
 
 
 def explained(reading: UnknownFrequency) -> str:
