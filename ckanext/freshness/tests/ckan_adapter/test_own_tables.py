@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -225,34 +224,3 @@ def test_what_is_another_version(change: str, is_usable: bool) -> None:
         assert tables.unusable_tables() == other
     finally:
         model.Session.rollback()
-
-
-def test_tables_of_another_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    information = tmp_path / "ckanext_others-1.0.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: ckanext-others\nVersion: 1.0\n"
-    )
-    (information / "entry_points.txt").write_text(
-        f"[{tables.GROUP}]\nothers = others_model:TABLES\n"
-    )
-    (tmp_path / "others_model.py").write_text(OTHERS)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    tables.tables_by_plugin.cache_clear()
-    assert [table.name for table in tables.tables_by_plugin()["others"]] == ["others_row"]
-    assert tables.unusable_tables() == [], "the plugin is not enabled"
-    try:
-        model.Session.execute(sa.text("CREATE TABLE others_row (id text)"))
-        model.Session.execute(sa.text("CREATE TABLE others_alembic_version (version_num text)"))
-        assert tables.existing_tables(["others"]) == ["others_alembic_version", "others_row"]
-        assert {"others_row", "freshness_dataset"} <= {*tables.existing_tables()}
-    finally:
-        model.Session.rollback()
-        tables.tables_by_plugin.cache_clear()
-
-
-OTHERS = """
-import sqlalchemy as sa
-
-TABLES = [sa.Table("others_row", sa.MetaData(), sa.Column("id", sa.UnicodeText, primary_key=True))]
-"""

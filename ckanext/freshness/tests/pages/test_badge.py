@@ -6,13 +6,11 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 from xml.etree import ElementTree
 
-import pytest
 from bs4 import BeautifulSoup
 from ckan.tests import factories
 
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.reporting import labels
-from ckanext.freshness.tests.datasets import Act, new
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
 
@@ -93,33 +91,6 @@ def test_additional_info_says_when_the_data_changed(read: Read, world: dict[str,
         assert rows[label] == labels.in_words(day, "year")
     assert rows["Update frequency"] == "Every week"
     assert "Metadata edited" in rows and not [one for one in rows if "freshness" in one]
-
-
-@pytest.mark.parametrize(
-    ("given", "shown"),
-    [
-        # The extras that are shown as CKAN shows them: not those that the row "Update frequency" says in words.
-        ({"data_update_frequency": "7"}, {}),
-        (
-            {
-                "frequency": "R/P1M",
-                "accrual_periodicity": "monthly",
-            },
-            {},
-        ),
-        ({"frequency": "weekly", "update_frequency": "yearly"}, {"update_frequency": "yearly"}),
-        ({"frequency": "when I like"}, {"frequency": "when I like"}),
-        ({"freshness": "of fish", "frequency": "7"}, {"freshness": "of fish", "frequency": "7"}),
-    ],
-)
-def test_additional_info_has_each_frequency_once(
-    read: Read, act: Act, world: Any, given: dict[str, str], shown: dict[str, str]
-) -> None:
-    extras = [{"key": key, "value": value} for key, value in given.items()]
-    dataset = new(act, extras=[*extras, {"key": "spatial", "value": "here"}])
-    rows = additional_info(read(f"/dataset/{dataset['name']}"))
-    others = {key: rows[key] for key in (*given, "spatial") if key in rows}
-    assert others == {**shown, "spatial": "here"}
 
 
 def pills(page: BeautifulSoup) -> list[str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
-import signal
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from threading import Thread
@@ -20,13 +18,14 @@ from click.testing import CliRunner
 from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES, model
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.cli.site import freshness
+from ckanext.freshness.status import indexing
 from ckanext.freshness.status import refresh as module
 from ckanext.freshness.status.indexing import SolrAwayError
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.datasets import ours
 from ckanext.freshness.tests.harvesting.test_killed import waits_for_a_lock
-from ckanext.freshness.tests.processes import disconnect, until
+from ckanext.freshness.tests.processes import disconnect, killed_at, until
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
@@ -176,31 +175,14 @@ def forked(work: Callable[[], object]) -> Any:
     return process
 
 
-def killed_at(document: int, meddling: MeddlingPlugin, work: Callable[[], object]) -> None:
-    """Do some work in a process that is killed when it makes the document of a number, counted from 1."""
-    left = document
-
-    def kill(document: dict[str, Any]) -> None:
-        nonlocal left
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    meddling.meddle = kill
-    process = forked(work)
-    process.join(60)
-    assert process.exitcode == -signal.SIGKILL
-    meddling.meddle = lambda document: None
-
-
 @pytest.mark.parametrize("number", [1, 3])
 def test_a_run_that_is_killed_is_made_good_by_the_next(
-    meddling: MeddlingPlugin, monkeypatch: pytest.MonkeyPatch, number: int
+    monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     monkeypatch.setattr(module, "BATCH", 2)
     many(4)
     moment = later(days=8)
-    killed_at(number, meddling, lambda: at(moment))
+    killed_at(indexing, "_send", number, lambda: at(moment))
     marked = len(rows("freshness_unindexed"))
     assert marked == 2
     result = at(moment)

@@ -13,6 +13,7 @@ from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES, model
 from ckanext.freshness.doctor.datasets import datasets
 from ckanext.freshness.doctor.findings import Severity
 from ckanext.freshness.model import DatasetFreshness
+from ckanext.freshness.status.our_fields import find_written
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.datasets import Act, new, stored
 from ckanext.freshness.tests.status.measuring import activities
@@ -74,6 +75,7 @@ def test_a_schema_that_declares_a_name_of_ours(act: Act) -> None:
     assert {key: stored(made["id"])[key] for key in kept} == {**kept, "freshness": "fresh"}
     assert "freshness_frequency" not in stored(made["id"])
     assert model.Session.get(DatasetFreshness, made["id"]) is None
+    assert made["id"] not in find_written(), "an uninstallation leaves it"
 
 
 def test_the_doctor_names_the_schema(act: Act) -> None:
