@@ -38,8 +38,9 @@ OPTIONS = {
     "ckanext.freshness.requests_per_second": "50",
     "ckanext.freshness.check.policy": "hdx",
 }
-GOALS = (0.65, 0.95)
-"""Of the processor time of HDX's retrieval, in a first and in a second run."""
+GOALS = {"first run": 0.65, "second run": 1.0}
+"""Of the processor time of HDX's retrieval, which reads no tables."""
+TABLES = "ours, with tables"
 
 Say = Callable[[str], None]
 Run = Callable[[], float]
@@ -51,18 +52,19 @@ def measure(say: Say, size: int = 2_000, choice: int = 1_000_000) -> Iterator[Re
     found: dict[str, list[list[float]]] = defaultdict(list)
     subjects: dict[str, Callable[[list[str]], Run]] = {"aiohttp": _floor, "HDX": _hdx}
     with Remote(CheckedSite, options=OPTIONS) as site:
-        subjects["ours"] = lambda urls: _ours(site, urls)
+        subjects["ours"] = subjects[TABLES] = lambda urls: _ours(site, urls)
         for _ in range(REPEATS):
             for name, subject in subjects.items():
                 say(f"two runs: {name}")
-                found[name].append(_two_runs(subject, size))
-        for number, (run, goal) in enumerate(zip(("first", "second"), GOALS, strict=True)):
-            ours, hdx, bare = (
+                found[name].append(_two_runs(subject, size, has_names=name == TABLES))
+        for number, (run, goal) in enumerate(GOALS.items()):
+            ours, tables, hdx, bare = (
                 statistics.median(two[number] for two in found[name])
-                for name in ("ours", "HDX", "aiohttp")
+                for name in ("ours", TABLES, "HDX", "aiohttp")
             )
-            yield Result(f"{run} run", ours, "HDX's retrieval", hdx, goal)
-            yield Result(f"{run} run", ours, "aiohttp", bare)
+            yield Result(run, ours, "HDX's retrieval", hdx, goal)
+            yield Result(run, ours, "aiohttp", bare)
+            yield Result(f"{run}, with tables", tables, "HDX's retrieval", hdx)
         yield _rate(say, size)
         say(f"choosing among {choice} resources")
         site.call("write_known", choice)
@@ -71,14 +73,21 @@ def measure(say: Say, size: int = 2_000, choice: int = 1_000_000) -> Iterator[Re
         yield Result("its memory", taken.extra_mb, goal=200.0, unit="MB")
 
 
-def _two_runs(subject: Callable[[list[str]], Run], size: int) -> list[float]:
+def _two_runs(subject: Callable[[list[str]], Run], size: int, *, has_names: bool) -> list[float]:
     """Return the processor seconds of a first run, and of a second one after some files have changed.
 
     Half of the files have validators; of the others, a fifth differs at each download.
+
+    :param has_names: whether the files are tables with names of columns, whose dates are read
     """
     chance = random.Random(2026)
     files = {
-        f"/{number}.csv": File(chance.randint(1024, 50 * 1024), number % 2 == 0, number % 10 == 1)
+        f"/{number}.csv": File(
+            chance.randint(1024, 50 * 1024),
+            validators=number % 2 == 0,
+            differs=number % 10 == 1,
+            has_names=has_names,
+        )
         for number in range(size)
     }
     hosts = addresses(HOSTS)
@@ -283,7 +292,7 @@ def _rate(say: Say, size: int) -> Result:
     engine, bare = (
         statistics.median(one.seconds for one in found[name][1:]) for name in ("ours", "aiohttp")
     )
-    return Result("clean URLs", engine, "aiohttp", bare, 1 / 0.8, unit="s")
+    return Result("clean URLs", engine, "aiohttp", bare, 1 / 0.85, unit="s")
 
 
 class Engine:

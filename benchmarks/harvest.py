@@ -49,9 +49,12 @@ def measure(say: Callable[[str], None], size: int = 200) -> Iterator[Result]:
                 "ckanext-dcat": partial(subject.jobs, "dcat_rdf", many, one, dcat_rdf, size),
             },
         )
-    yield floor(found)
-    for name, mine in (("a FAIR Data Point", OURS), ("one document", "one document")):
-        yield from compared(name, found[mine], "ckanext-dcat", found["ckanext-dcat"], 1.15)
+    yield floor(found, 1.15)
+    for name, mine, faster in (
+        ("a FAIR Data Point", OURS, 1.1),
+        ("one document", "one document", 1.15),
+    ):
+        yield from compared(name, found[mine], "ckanext-dcat", found["ckanext-dcat"], faster)
 
 
 @contextmanager
@@ -110,9 +113,9 @@ def beside_floor(
     return {OURS: ours, FLOOR: alone}
 
 
-def floor(found: Mapping[str, list[Taken]]) -> Result:
+def floor(found: Mapping[str, list[Taken]], goal: float) -> Result:
     """Return the cost of our first job beside that of creating the same packages."""
-    return Result("first harvest", found[OURS][0].total, FLOOR, found[FLOOR][0].total, 1.15)
+    return Result("first harvest", found[OURS][0].total, FLOOR, found[FLOOR][0].total, goal)
 
 
 def compared(

@@ -19,7 +19,7 @@ from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.turtle import Literal, agent, contact, period
 
 _FIRST_MODIFIED = 1_700_000_000
-_HEADER = b"date,place,value,share\n"
+_NAMES = b"date,place,value,share\n"
 _CSV = b"2026-01-01,some place,123.45,67.89\n" * 3000
 _ACTIVITY = (
     "<iati-activity><title><narrative>Santé, eau potable et écoles n° {n}</narrative></title>"
@@ -39,12 +39,14 @@ class File:
 
     :ivar differs: whether each download has other bytes
     :ivar is_iati: whether it is an IATI file, not a table
+    :ivar has_names: whether a first row has the names of columns, so that checks read their values
     """
 
     size: int
     validators: bool = True
     differs: bool = False
     is_iati: bool = False
+    has_names: bool = False
     version: int = 1
     downloads: int = 0
 
@@ -64,7 +66,8 @@ class File:
         number = self.downloads if self.differs else 0
         if not self.is_iati:
             first = b"2026-01-01,%s,%d,%d\n" % (path.encode(), self.version, number)
-            return (_HEADER + first + _CSV)[: self.size]
+            names = _NAMES if self.has_names else b""
+            return (names + first + _CSV)[: self.size]
         head = (
             '<?xml version="1.0" encoding="UTF-8"?>\n<iati-activities version="2.03" '
             f'generated-datetime="2026-11-{self.version:02d}T00:00:00Z"><!-- {path} -->\n'
