@@ -41,8 +41,6 @@ from .downloads import (
 from .rules import FileState, GoodDownload
 from .source_type import REGISTRY_ID, REGISTRY_NAME, SOURCE_TYPE
 
-MIMETYPES = {".json": "application/json", ".zip": "application/zip"}
-
 BULK_ZIP = "iati-data.zip"
 """In the Bulk Data Service's layout."""
 LEGACY_ZIP = "code-for-iati-data-download.zip"
@@ -73,7 +71,6 @@ class PublishedFile:
 
     key: str
     size: int
-    mimetype: str
     etag: str
     modified: datetime
     is_public: bool
@@ -118,7 +115,6 @@ def published_files(source_id: str) -> dict[str, PublishedFile]:
         filename: PublishedFile(
             key=published_key(source_id, filename),
             size=entry["size"],
-            mimetype=MIMETYPES.get(filename[filename.rfind(".") :], "application/octet-stream"),
             etag=entry["sha256"],
             modified=datetime.fromisoformat(entry["modified"]),
             is_public=not is_hidden,

@@ -57,4 +57,5 @@ def _published(source: str | None, filename: str) -> ResponseReturnValue:
         # The files still contain data of a dataset that is private or deleted now.
         words = tk._("The files are about to be made anew: a dataset is not public any more")
         abort(503, words)
-    return download(found.key, found.size, filename, found.mimetype, found.etag, found.modified)
+    mimetype = "application/zip" if filename.endswith(".zip") else "application/json"
+    return download(found.key, found.size, filename, mimetype, found.etag, found.modified)
