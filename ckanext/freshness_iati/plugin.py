@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import ckan.plugins as p
@@ -29,8 +28,6 @@ from .source_type import IATI_REGISTRY
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from ckanext.freshness.doctor.findings import SiteFinding
-
 
 def _commands() -> list[Any]:
     # Imported only by ckan's command line: web workers need no commands.
@@ -47,7 +44,7 @@ class IatiHarvesterPlugin(SourceTypePlugin, DefaultTranslation):
     p.implements(p.IConfigurer)
     p.implements(p.ITranslation)
     p.implements(IFreshnessChecker)
-    p.implements(IFreshnessOperations)
+    p.implements(IFreshnessOperations, inherit=True)
     p.implements(IFreshnessTabs)
 
     source_type = IATI_REGISTRY
@@ -81,12 +78,6 @@ class IatiHarvesterPlugin(SourceTypePlugin, DefaultTranslation):
     def run_kinds(self) -> Mapping[str, RunKind]:
         failed = N_("The update cycle of an IATI registry that ended on {at} failed: {error}")
         return {report.KIND: RunKind(N_("IATI cycle"), failed)}
-
-    def doctor_checks(self) -> Mapping[str, Callable[[datetime], Iterator[SiteFinding]]]:
-        # Imported only by the doctor: it needs a client of HTTP.
-        from . import doctor
-
-        return {"IATI sources": doctor.sources}
 
     def gauges(self) -> Iterable[Metric]:
         return report.gauges()

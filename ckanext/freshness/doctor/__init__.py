@@ -31,7 +31,7 @@ from ..mails import digests, kinds, news, recipients
 from ..mails.news import ProblemKind
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import runs
-from ..runs import copies, night
+from ..runs import copies
 from ..status import indexing
 from ..web.address_guard import EVERYWHERE
 from ..web.client import Client
@@ -146,14 +146,12 @@ def nights(now: datetime) -> Iterator[SiteFinding]:
     """Report nightly runs that are missing, killed or incomplete, and statuses that nobody refreshes."""
     yield from _statuses(now)
     newest = runs.full_checks().first()
-    of_nights = model.Session.query(CheckRun).filter(CheckRun.kind.in_(("check", night.KIND)))
     if newest is None:
         yield note("The URLs of this site's resources have never been checked", f"{_EACH_NIGHT}.")
-    else:
-        # The row of a part that failed may begin before the check of its night.
-        end = sa.func.coalesce(CheckRun.ended_at, CheckRun.started_at)
-        of_nights = of_nights.filter(end >= newest.started_at)
-    for one in news.problems(of_nights, now):
+    since = utc(now) - news.RECENT if newest is None else newest.started_at
+    # The row of a part that failed may begin before the check of its night.
+    end = sa.func.coalesce(CheckRun.ended_at, CheckRun.started_at)
+    for one in news.problems(model.Session.query(CheckRun).filter(end >= since), now):
         # Whether a run was killed is known at once here, by its lock.
         if one.details["kind"] is not ProblemKind.KILLED:
             yield problem(kinds.problem_words(one), _RESUME)
@@ -236,7 +234,7 @@ def _copies() -> Iterator[SiteFinding]:
         place = copies.store()
         gone = [key for key in newest if place.size(key) is None]
     except (settings.OptionError, StoreError) as error:
-        yield no_store(error)
+        yield _no_store(error)
         return
     # A run may have moved some of them meanwhile.
     if count := len(copies.owners(gone)):
@@ -248,7 +246,7 @@ def _copies() -> Iterator[SiteFinding]:
         )
 
 
-def no_store(error: Exception) -> SiteFinding:
+def _no_store(error: Exception) -> SiteFinding:
     """Return the finding that no copies can be kept, because of an OptionError or a StoreError."""
     return problem(
         f"No copies can be kept: {error}",

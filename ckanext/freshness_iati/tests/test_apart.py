@@ -14,7 +14,6 @@ from ckan.tests import factories
 from ckan.tests.pytest_ckan import ckan_setup
 from click.testing import CliRunner
 
-from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.harvest import registered_source_types
 from ckanext.freshness.ckan_adapter.tables import unusable_tables
 from ckanext.freshness.tests.ckan_adapter.test_own_tables import without_tables
@@ -80,4 +79,3 @@ def test_a_site_without_the_plugin(
 def test_a_site_with_the_plugin(app: Any) -> None:
     for url in ("/freshness", "/iati"):
         assert 'href="/iati"' in app.get(url, status=200).body, url
-    assert "IATI sources" in doctor.checks()
