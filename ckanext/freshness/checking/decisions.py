@@ -159,10 +159,12 @@ class Digest(NamedTuple):
 
     :ivar content: hash of the content. It begins with the detector's name: ``members:<hex>``
     :ivar raw: SHA-256 of the bytes, in hexadecimal
+    :ivar detectors: the names before hashes of all contents that files may have now
     """
 
     content: str
     raw: str
+    detectors: frozenset[str] = frozenset()
 
     @property
     def is_unopened(self) -> bool:
@@ -564,7 +566,8 @@ def hides_changes(known: KnownContent, headers: AnswerHeaders, digest: Digest) -
 def _is_same(known: KnownContent, digest: Digest) -> bool | None:
     """Return whether a file has the content that we know; None if they cannot be compared.
 
-    If two detectors have read the files, only equal contents and equal bytes show the same.
+    If two detectors have read the files, only equal contents and equal bytes show the same. If the earlier
+    detector is gone, our own rules have changed; what it would have found is not known.
     """
     if known.hash is None:
         return None
@@ -578,9 +581,10 @@ def _is_same(known: KnownContent, digest: Digest) -> bool | None:
         return hash_ == digest.content
     if digest.equals(_value(hash_), known.raw):
         return True
-    detectors = {detector, _detector(hash_)}
+    both = {detector, _detector(hash_)}
     # A file that could not be opened may have the content of one that could.
-    return None if UNOPENED in detectors and RAW not in detectors else False
+    is_perhaps_unopened = UNOPENED in both and RAW not in both
+    return None if is_perhaps_unopened or _detector(hash_) not in digest.detectors else False
 
 
 def _seen(known: KnownContent, headers: AnswerHeaders, digest: Digest) -> KnownContent:

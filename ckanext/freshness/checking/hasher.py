@@ -57,6 +57,7 @@ class ContentSandbox(Sandbox):
         super().__init__(process, workers)
         self.limits = limits or ContentLimits()
         self._detectors = detectors
+        self.names = frozenset({RAW, UNOPENED, *(one.name for one in detectors)})
 
     def detector_of(self, first: bytes) -> type[Detector] | None:
         """Return the detector of a file with these first bytes; None if it is hashed by its bytes."""
@@ -246,7 +247,8 @@ class Hasher:
         raw = self._sha256.hexdigest()
         by_bytes = f"{RAW if self._detector is None else UNOPENED}:{raw}"
         content = await self._content() or by_bytes
-        return HashedBody(Digest(content, raw), self._size, self._first)
+        digest = Digest(content, raw, self._sandbox.names)
+        return HashedBody(digest, self._size, self._first)
 
     async def _content(self) -> str | None:
         if self._kept is None or self._detector is None:

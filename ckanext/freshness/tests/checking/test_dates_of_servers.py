@@ -24,9 +24,7 @@ BEFORE = KnownContent(None, "Mon", "sha256:a")
         (BEFORE, None, None, "sha256:b", False),
         (replace(BEFORE, etag='"e"', last_modified=None), '"e"', None, "sha256:b", True),
         (BEFORE, None, "Mon", "sha256:a", None),
-        (BEFORE, None, "Mon", "xlsx:x", True),
-        (BEFORE, None, "Mon", "unopened:x", True),
-        (replace(BEFORE, hash="xlsx:y"), None, "Mon", "unopened:x", None),
+        (BEFORE, None, "Mon", "xlsx:x", None),
         (replace(BEFORE, outdated=True), None, "Mon", "sha256:b", None),
     ],
 )

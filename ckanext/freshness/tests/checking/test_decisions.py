@@ -37,7 +37,8 @@ FAILED = Decision(SEEN, Outcome.ERROR)
 
 
 def digest_of(hash_: str, raw: str | None = None) -> Digest:
-    return Digest(hash_, raw or hash_.partition(":")[2])
+    detectors = frozenset({"sha256", "unopened", "undated", "members", "own"})
+    return Digest(hash_, raw or hash_.partition(":")[2], detectors)
 
 
 def first_step(
@@ -221,7 +222,7 @@ def stored(hash_: str, raw: str | None = None, *earlier: str) -> KnownContent:
         (stored("undated:u", "a"), digest_of(A), Outcome.SAME_HASH),
         (stored(A), digest_of("undated:u", "a"), Outcome.SAME_HASH),
         (stored("gone:g", "a"), digest_of(A), Outcome.SAME_HASH),
-        (stored("gone:g", "rg"), digest_of(A), None),
+        (stored("gone:g", "rg"), digest_of(A), Outcome.FIRST_HASH),
         (stored(ZIP, "rz"), digest_of("own:o", "rz"), Outcome.SAME_HASH),
         (stored(ZIP, "rz"), digest_of("own:o", "ro"), None),
         # An archive that cannot be opened, and can be again
