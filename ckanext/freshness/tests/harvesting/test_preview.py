@@ -66,10 +66,6 @@ def catalog_away(fdp: FdpServer) -> None:
     fdp.add_dataset(fdp.catalogs[1], title="Elsewhere")
 
 
-def root_away(fdp: FdpServer) -> None:
-    fdp.faults["/"] = Status(500)
-
-
 def one_record_away(fdp: FdpServer) -> None:
     failing, removed = fdp.datasets[:2]
     fdp.faults[failing.path] = Status(500)
@@ -86,7 +82,6 @@ def all_gone(fdp: FdpServer) -> None:
     [
         (all_at_once, {"new": 1, "changed": 1, "moved": 1, "deleted": 1, "unchanged": 1}),
         (catalog_away, {"new": 1, "kept": 4, "unreadable": 4, "errors": 1}),
-        (root_away, {"kept": 4, "unreadable": 4, "errors": 1}),
         (one_record_away, {"deleted": 1, "unchanged": 2, "failed": 1, "kept": 1, "unreadable": 1}),
         (all_gone, {"held": 4}),
     ],

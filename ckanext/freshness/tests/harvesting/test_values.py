@@ -9,7 +9,7 @@ import pytest
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.harvesting.packages.ckan_actions import leave_out
-from ckanext.freshness.tests.harvesting.conftest import STRICT, add_source, stored, sysadmin
+from ckanext.freshness.tests.harvesting.conftest import STRICT, add_source, sysadmin
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -76,39 +76,6 @@ def test_values_that_the_schema_refuses(schema: str, fdp: FdpServer) -> None:
     (error,) = job.errors
     assert "Must be purely lowercase alphanumeric" in error
     assert harvest.dataset(dataset, fdp)["title"] == "Changed"
-
-
-@pytest.mark.parametrize("schema", [STRICT], indirect=True)
-def test_values_of_fields_that_are_no_texts(schema: str) -> None:
-    good = {
-        "measures": {"a": 1},
-        "is_final": False,
-        "mail": "a@example.org",
-        "page": "https://example.org",
-        "people": 18,
-    }
-    bad = {"measures": [1], "is_final": "true", "mail": "a at b", "page": "urn:x", "people": "some"}
-    with PortalServer() as portal:
-        first, second = (
-            portal.add(name, version="v1", **fields)["id"]
-            for name, fields in (("good", good), ("bad", bad))
-        )
-        harvest = add_source(portal.url, source_type="ckan_portal")
-        job = harvest.run()
-        assert (job.errors, job.stats["added"]) == ([], 2)
-        in_ckan = {**good, "is_final": "false", "people": "18"}
-        assert {key: stored(first)[key] for key in good} == in_ckan
-        assert {key: stored(second).get(key) or None for key in bad} == {
-            **dict.fromkeys(bad),
-            "is_final": "true",
-        }
-        (warnings,) = job.warnings.values()
-        assert {text.partition(":")[0] for text in warnings} == {*bad} - {"is_final"}
-
-        before = stored(first)["metadata_modified"]
-        harvest.configure(force_all=True)
-        assert harvest.run().stats["not modified"] == 2
-        assert stored(first)["metadata_modified"] == before
 
 
 def nested(levels: int) -> Any:
