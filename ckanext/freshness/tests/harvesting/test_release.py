@@ -13,13 +13,11 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action, call_auth
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.dates import utc_now
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
 from ckanext.freshness.harvesting.record import KnownRecord, ReadOutcome
 from ckanext.freshness.harvesting.strategy import AbsentRecord, Decisions, HeldDeletions
-from ckanext.freshness.reporting import harvests, visibility
-from ckanext.freshness.reporting.tables import TableRequest
+from ckanext.freshness.reporting import harvests
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.test_killed import waits_for_a_lock
 from ckanext.freshness.tests.processes import until
@@ -244,25 +242,6 @@ def test_kept_records_stay_until_a_release_and_others_are_asked_about(
     keep(harvest)
     harvest.release()
     assert harvest.run().stats["deleted"] == 2
-
-
-def test_held_and_failed_are_two_facts_and_a_report_stays(
-    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
-    new = add_source("http://127.0.0.1:9/")
-    empty(fdp)
-    held_by = harvest.run()
-    assert state_of(held_by.id) == ("held", ["4 on hold"])
-    fdp.faults = {"/": Status(503)}
-    harvest.run()
-    harvest.run()
-    request = TableRequest(visibility.SITE, utc_now())
-    rows = {row["id"]: row for row in harvests.sources(request)}
-    row = rows[harvest.source["id"]]
-    assert (row["held"], row["state"]) == (4, "failed")
-    assert rows[new.source["id"]]["state"] is None
-    assert state_of(held_by.id) == ("held", ["4 on hold"])
 
 
 def state_of(job_id: str) -> tuple[str, list[str]]:
