@@ -114,13 +114,10 @@ def checked(act: Act, **more: Any) -> str:
         "host": "example.org",
         "first_seen": datetime(2026, 1, 1),
         "known": {"hash": "sha256:00"},
-        "tried_at": datetime(2026, 3, 3, 2),
-        "succeeded_at": datetime(2026, 2, 27, 2),
         "failing_since": datetime(2026, 3, 1, 2),
         "failed_at": datetime(2026, 3, 3, 2),
         "failures": 3,
         "attempts": [ATTEMPT],
-        "wrote": {},
         **more,
     }
     model.Session.query(ResourceCheck).filter_by(resource_id=resource).delete()
