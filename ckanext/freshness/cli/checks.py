@@ -18,6 +18,7 @@ from ..dates import utc_now
 from ..reporting import counts, report_tables, visibility
 from ..reporting import runs as shown_runs
 from ..reporting.labels import LABELS, counted, label
+from ..reporting.tables import Row, Table
 from ..runs import check_run
 from ..translation import NN_
 from ..web.urls import host_name
@@ -164,7 +165,9 @@ def report(since: str | None) -> None:
     """
     now = utc_now()
     try:
-        found = _report_tables(since, now)
+        statuses, transitions = (
+            _rows(table, since, now) for table in (report_tables.STATUSES, report_tables.CHANGES)
+        )
         counts.record(now)
     except tk.ValidationError as error:
         words = (f"--{key}: {text}" for key, texts in error.error_dict.items() for text in texts)
@@ -172,37 +175,22 @@ def report(since: str | None) -> None:
     except SEARCH_FAULTS as error:
         words = tk._("Solr does not answer, so that nothing could be counted: {error}")
         raise click.ClickException(words.format(error=in_words(error))) from error
-    for line in _report_lines(found):
-        click.echo(line)
-
-
-def _report_tables(since: str | None, now: datetime) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for table in (report_tables.STATUSES, report_tables.CHANGES):
-        asked = report_tables.request_for(visibility.SITE, table, {"since": since}, now)
-        found[table.name] = table.records(table.read(asked))
-    return found
-
-
-def _percent(share: float | None) -> str:
-    """Return a share as text; empty if it is of unknown freshness, of which there is none."""
-    return "" if share is None else f"{share:>6} %"
-
-
-def _report_lines(found: dict[str, Any]) -> list[str]:
-    lines = [
-        f"{label('status', row['status']):<18} {row['datasets']:>8} {_percent(row['percent'])}".rstrip()
-        for row in found["statuses"]
-    ]
-    statuses = {row["status"]: row["datasets"] for row in found["statuses"]}
-    lines += [counts.fresh_share(counts.StatusCounts(statuses)), ""]
-    for row in found["changes"]:
+    for row in statuses:
+        click.echo(f"{label('status', row['status']):<18} {row['datasets']:>8}")
+    numbers = counts.of_statuses({row["status"]: row["datasets"] for row in statuses})
+    click.echo(f"{counts.fresh_share(numbers)}\n")
+    for row in transitions:
         before, after = (label("status", row[key]) for key in ("from_status", "to_status"))
         why = label("cause", row["cause"])
-        lines.append(f"{row['changed_at']}  {row['name']}  {before} -> {after}  ({why})")
-    if not found["changes"]:
-        lines.append(tk._("No status has changed."))
-    return lines
+        click.echo(f"{row['changed_at']}  {row['name']}  {before} -> {after}  ({why})")
+    if not transitions:
+        click.echo(tk._("No status has changed."))
+
+
+def _rows(table: Table, since: str | None, now: datetime) -> list[Row]:
+    return list(
+        table.read(report_tables.request_for(visibility.SITE, table, {"since": since}, now))
+    )
 
 
 @click.command()

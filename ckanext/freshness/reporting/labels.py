@@ -172,7 +172,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         "api": _API,
         "page": _PAGE,
         "adhoc": _AD_HOC,
-        "blocked": N_("The server blocks automated checks; the link may still work in a browser."),
+        "blocked": BLOCKED,
     },
     "outcome": {
         Outcome.NOT_MODIFIED.value: N_("The server says that the file has not changed."),

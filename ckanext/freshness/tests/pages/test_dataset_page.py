@@ -64,19 +64,14 @@ def test_every_status_is_explained(read: Read, world: dict[str, Any], status: St
     else:
         assert explained.startswith("Update frequency: Every week. Added ")
         due = at(shown["boundaries"]["due"])
-        if status is Status.FRESH:
-            assert "Next update expected by" in explained
-        else:
-            assert "An update was expected by" in explained
+        expected = "Next update" if status is Status.FRESH else "An update was"
+        assert f"{expected} expected by" in explained
         assert moments(page, "#freshness-explanation") == [at(shown["last_modified"]), due]
         zones = page.select(".fr-timeline li")
         assert [words(one.b) for one in zones] == [LABELS[one] for one in AGES]
         (today,) = (one for one in zones if one.get("aria-current"))
         assert words(today.b) == LABELS[status]
         assert f"Today, {datetime.now(timezone.utc).day} " in words(today)
-    assert words(page.select_one("#freshness-evidence ul")).startswith(
-        "The resource was added Table"
-    )
     assert moments(page, "#freshness-evidence ul") == [at(one["date"]) for one in shown["pieces"]]
     # Its first status is no change.
     assert len(shown["transitions"]) == 1 and not page.select("#freshness-history")
@@ -108,8 +103,6 @@ def test_editors_confirm(read: Read, world: dict[str, Any]) -> None:
     page = read(path, editor, data={})
     assert "Thank you. You confirmed that the data are still accurate." in words(page)
     assert words(page.select_one("#freshness-status")) == "Up to date"
-    evidence = words(page.select_one("#freshness-evidence summary"))
-    assert evidence == "How we know The resource was added"
     explanation = words(page.select_one("#freshness-explanation"))
     assert "Added 15 days ago. Last confirmed" in explanation
     newest = words(page.select("#freshness-history li")[0])

@@ -86,7 +86,6 @@ def listed(page: BeautifulSoup) -> list[str]:
 LISTS = {
     # The one that has been late for longest first.
     "datasets": ["bridges", "wells", "abc"],
-    "datasets?sort=organization&q=e": ["bridges", "wells"],
     "datasets?sort=status": ["bridges", "abc", "wells"],
     "datasets?status=overdue": ["bridges"],
     "datasets?status=needs_update": ["bridges"],
