@@ -112,8 +112,8 @@ def status_rows(request: TableRequest) -> list[Row]:
 
 
 def organization_rows(request: TableRequest) -> list[Row]:
-    """Return a row for each organization with datasets."""
-    _, organizations = count(request.context)
+    """Return a row for each organization with datasets, or only for the requested one."""
+    _, organizations = count(request.context, request.organization)
     rows = [{**one, **one["counts"].row()} for one in organizations]
     return sorted(rows, key=lambda row: str(row["title"]).casefold())
 

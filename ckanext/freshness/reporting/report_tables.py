@@ -309,7 +309,6 @@ ORGANIZATIONS = Table(
         *_STATUSES,
     ),
     rows=counts.organization_rows,
-    is_of_organizations=False,
 )
 SOURCES = Table(
     name="sources",
@@ -391,20 +390,13 @@ def request_for(
     return TableRequest(
         context=same_user(context),
         now=now,
-        organization=_organization(context, table, data.get("organization")),
+        organization=visibility.organization_id(context, data.get("organization")),
         since=since,
         run=run,
         status=one_of(table.filter, data.get(table.filter), table.filters),
         search=str(data.get("q") or "").strip()[:_LONGEST] or None,
         sort=sort,
     )
-
-
-def _organization(context: Mapping[str, Any], table: Table, given: object) -> str | None:
-    if given and not table.is_of_organizations:
-        words = tk._("The table {table} is of all organizations")
-        raise tk.ValidationError({"organization": [words.format(table=table.name)]})
-    return visibility.organization_id(context, given)
 
 
 def since_date(given: object) -> tuple[datetime | None, str | None]:

@@ -122,7 +122,6 @@ class Table:
     :ivar tab: the tab of its page
     :ivar filter: the parameter that lists only a part of its rows
     :ivar filters: what this parameter may name
-    :ivar is_of_organizations: it can be restricted to an organization
     """
 
     name: str
@@ -134,7 +133,6 @@ class Table:
     tab: str = "overview"
     filter: str = "status"
     filters: tuple[str, ...] = ()
-    is_of_organizations: bool = True
 
     @property
     def shown(self) -> list[Column]:

@@ -143,9 +143,7 @@ def table(name: str) -> ResponseReturnValue:
             "page": page,
             "size": LONG,
             "asked": asked,
-            "organizations": visibility.organizations(request.context)
-            if found.is_of_organizations
-            else [],
+            "organizations": visibility.organizations(request.context),
             "siblings": _siblings(found, request),
             "filters": _filters(found, request),
             "edits": edits,

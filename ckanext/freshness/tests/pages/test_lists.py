@@ -197,7 +197,6 @@ REFUSED = {
     "changes?since=soon": "soon is neither a date such as 2026-01-31 nor",
     "datasets?page=0": "must be a number of 1 or more, not 0",
     "datasets?page=0000000019999999999999999999": "must be a number of 1 or more",
-    "organizations?organization=relief": "The table organizations is of all organizations",
 }
 
 
