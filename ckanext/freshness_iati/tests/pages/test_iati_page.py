@@ -11,7 +11,8 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.pages.conftest import Get, Read
-from ckanext.freshness.tests.pages.test_runs import text, words
+from ckanext.freshness.tests.pages.reports import text_of as text
+from ckanext.freshness.tests.pages.test_runs import words
 from ckanext.freshness_iati.tests.cycle.cycles import Site
 from ckanext.freshness_iati.tests.servers.registry import RegistryServer
 from ckanext.freshness_iati.tests.servers.registry_model import Registry
