@@ -157,9 +157,10 @@ def orphaned_records(
         _source.c.active.is_(False), _source.c.type.in_(types), _source.c.id != source_id
     )
     own_organization = model.Session.execute(_organization_of(source_id)).scalar()
-    found = _without_objects(source_id, own_organization, url_of)
-    found |= _known(url_of, *_orphans(gone, source_id))
-    return found | _known(url_of, *_deleted(source_id))
+    # An active package comes before a deleted one, which would make a double of it.
+    found = _known(url_of, *_deleted(source_id))
+    found |= _without_objects(source_id, own_organization, url_of)
+    return found | _known(url_of, *_orphans(gone, source_id))
 
 
 def _deleted(source_id: str) -> tuple[Any, ...]:

@@ -206,6 +206,23 @@ def test_a_dataset_that_names_a_record_is_not_taken_from_a_person(fdp: FdpServer
     assert found["id"] not in (other["id"], deleted["id"])
 
 
+def test_an_active_dataset_comes_before_a_deleted_one(fdp: FdpServer) -> None:
+    """Another source, which was deleted, has harvested a record that came back."""
+    filled(fdp)
+    catalog, goes = fdp.catalogs[0], fdp.datasets[0]
+    harvest = add_source(fdp.source_url, delete_unlisted=True)
+    harvest.run()
+    fdp.unlist(goes, catalog)
+    assert harvest.run().stats["deleted"] == 1
+    fdp.list_also(goes, catalog)
+    other = make_again(harvest, name="other", config="")
+    other.run()
+    active = other.dataset(goes, fdp)["id"]
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=other.source["id"])
+    assert harvest.run().errors == []
+    assert active in {package_id for _, package_id in harvest.current()}
+
+
 def make_again(harvest: Harvest, *, form: bool = False, user: str = "", **other: str) -> Harvest:
     """Create a source like another one. ckanext-harvest's form calls ``package_create`` itself."""
     keys = ("name", "title", "url", "source_type", "owner_org", "config")
