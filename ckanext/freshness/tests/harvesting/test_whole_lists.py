@@ -277,6 +277,11 @@ NOT_WHOLE: dict[str, Row] = {
         KEPT,
         dcat=(KEPT, "its list of datasets changed while it was read"),
     ),
+    "a catalog below that comes while the list is read again": Row(
+        meanwhile(lambda server: below(lambda _: Answer(404))(server), FIVE),
+        KEPT,
+        dcat=(KEPT, "its list of catalogs changed while it was read"),
+    ),
     "pages that shift": Row(
         meanwhile(pages(datasets(6, 1), datasets(2, 3), datasets(4, 5)), *PAGES), KEPT, before=PAGES
     ),

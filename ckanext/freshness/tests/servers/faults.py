@@ -20,8 +20,7 @@ import http
 import socket
 import struct
 import threading
-import zlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from aiohttp import web
@@ -31,8 +30,6 @@ from ckanext.freshness.tests.servers.base import Answer, Exchange, Request
 #: What a fault is set for: a target or path as on the wire, or a predicate of the request.
 FaultKey = str | Callable[[Request], bool]
 
-_MIB = 1 << 20
-_NO_HEADERS: Mapping[str, str] = {}
 HTML_PAGE = (
     b"<!DOCTYPE html><html><head><title>Sorry</title></head>"
     b"<body><h1>We are down for maintenance &amp; back soon</h1></body></html>\n"
@@ -102,14 +99,12 @@ def head(status: int, headers: Mapping[str, str], length: int) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
-def is_label(header: str) -> bool:
-    """Whether this is the name of the Content-Type header."""
-    return header.lower() == "content-type"
-
-
 def label(answer: Answer) -> str:
     """The Content-Type of an answer; text/turtle if it has none."""
-    return next((value for key, value in answer.headers.items() if is_label(key)), "text/turtle")
+    return next(
+        (value for key, value in answer.headers.items() if key.lower() == "content-type"),
+        "text/turtle",
+    )
 
 
 # Well-formed HTTP with the wrong content
@@ -148,25 +143,6 @@ def empty() -> Body:
 def html(content_type: str = "text/html; charset=utf-8") -> Body:
     """A page for people with status 200, labelled truly or, say, as text/turtle."""
     return Body(HTML_PAGE, content_type)
-
-
-@dataclasses.dataclass(slots=True)
-class ContentType(Fault):
-    """The healthy body, or another one, under a wrong label; None leaves the label out."""
-
-    content_type: str | None = "application/octet-stream"
-    body: bytes | None = None
-
-    async def respond(self, exchange: Exchange) -> web.StreamResponse:
-        healthy = exchange.healthy()
-        if self.body is not None:
-            healthy = dataclasses.replace(healthy, body=self.body)
-        headers = {key: value for key, value in healthy.headers.items() if not is_label(key)}
-        if self.content_type is None:
-            unlabelled = dataclasses.replace(healthy, headers=headers)
-            return written(exchange, *parts(exchange, unlabelled))
-        headers["Content-Type"] = self.content_type
-        return dataclasses.replace(healthy, headers=headers).response()
 
 
 @dataclasses.dataclass(slots=True)
@@ -281,75 +257,28 @@ class Drip(Fault):
 
 
 @dataclasses.dataclass(slots=True)
-class _Stream(Fault):
-    """A body in chunks without Content-Length (chunked). `sent` counts the bytes given away."""
+class EndlessBody(Fault):
+    """A body in chunks that never ends, as fast as the client takes it; by default valid Turtle.
 
-    content_type: str = "text/turtle"
-    sent: int = dataclasses.field(default=0, init=False)
-    headers: ClassVar[Mapping[str, str]] = _NO_HEADERS
-
-    def chunks(self, exchange: Exchange) -> AsyncIterator[bytes]:
-        """The body, piece by piece."""
-        raise NotImplementedError
-
-    async def respond(self, exchange: Exchange) -> web.StreamResponse:
-        headers = {"Content-Type": self.content_type, **self.headers}
-        response = web.StreamResponse(status=200, headers=headers)
-        try:
-            await response.prepare(exchange.received)
-            if exchange.request.method != "HEAD":
-                async for chunk in self.chunks(exchange):
-                    await response.write(chunk)
-                    self.sent += len(chunk)
-        except ConnectionError:
-            # The client has had enough, which is what these faults are for.
-            response.force_close()
-        return response
-
-
-@dataclasses.dataclass(slots=True)
-class EndlessBody(_Stream):
-    """A body that never ends, as fast as the client takes it; by default valid Turtle."""
+    `sent` counts the bytes given away.
+    """
 
     chunk: bytes = b"# and so on\n" * 5000
+    sent: int = dataclasses.field(default=0, init=False)
 
-    async def chunks(self, exchange: Exchange) -> AsyncIterator[bytes]:
-        while True:
-            yield self.chunk
-            # A client that reads fast would otherwise keep everybody else's requests waiting.
-            await asyncio.sleep(0)
-
-
-@dataclasses.dataclass(slots=True)
-class BigBody(_Stream):
-    """The healthy body followed by comment lines, `size` bytes in all, without Content-Length."""
-
-    size: int = 100 * _MIB
-
-    async def chunks(self, exchange: Exchange) -> AsyncIterator[bytes]:
-        body = exchange.healthy().body[: self.size]
-        yield body
-        line = b"# " + b"x" * 61 + b"\n"
-        filler = line * (65536 // len(line))
-        for start in range(len(body), self.size, len(filler)):
-            yield filler[: self.size - start]
-
-
-@dataclasses.dataclass(slots=True)
-class GzipBomb(_Stream):
-    """`size` bytes of blanks that travel as a thousandth of that (Content-Encoding: gzip)."""
-
-    size: int = 256 * _MIB
-    headers: ClassVar[Mapping[str, str]] = {"Content-Encoding": "gzip"}
-
-    async def chunks(self, exchange: Exchange) -> AsyncIterator[bytes]:
-        packer = zlib.compressobj(9, wbits=31)
-        blanks = b" " * _MIB
-        for _ in range(self.size // _MIB):
-            if packed := packer.compress(blanks):
-                yield packed
-            await asyncio.sleep(0)
-        yield packer.compress(blanks[: self.size % _MIB]) + packer.flush()
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        response = web.StreamResponse(status=200, headers={"Content-Type": "text/turtle"})
+        try:
+            await response.prepare(exchange.received)
+            while exchange.request.method != "HEAD":
+                await response.write(self.chunk)
+                self.sent += len(self.chunk)
+                # A client that reads fast would otherwise keep everybody else's requests waiting.
+                await asyncio.sleep(0)
+        except ConnectionError:
+            # The client has had enough, which is what this fault is for.
+            response.force_close()
+        return response
 
 
 # Broken HTTP
@@ -408,8 +337,3 @@ class Raw(Fault):
 def malformed_headers() -> Raw:
     """Two lengths of one body: not even a browser reads it."""
     return Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 3\r\n\r\nbody")
-
-
-def huge_headers(size: int = _MIB) -> Raw:
-    """One header of `size` bytes, more than any client should keep."""
-    return Raw(b"HTTP/1.1 200 OK\r\nX-Big: " + b"x" * size + b"\r\nContent-Length: 0\r\n\r\n")

@@ -129,10 +129,7 @@ def published(harvest: Harvest, title: str) -> tuple[dict[str, str], Graph]:
     return stated, to_isomorphic(Graph().parse(data=text, format="turtle"))
 
 
-@pytest.mark.parametrize("files", [("data.csv",), ("data.csv", "more.csv")])
-def test_the_rdf_of_the_site_says_the_same_after_a_switch(
-    server: CatalogueServer, files: tuple[str, ...]
-) -> None:
+def test_the_rdf_of_the_site_says_the_same_after_a_switch(server: CatalogueServer) -> None:
     """Extras have the keys that ckanext-dcat reads and writes."""
     file = f"{server.url}/files/001/data.csv"
     server.extra.parse(data=SAID.format(dataset=server.iri("001"), file=file), format="turtle")
@@ -141,10 +138,8 @@ def test_the_rdf_of_the_site_says_the_same_after_a_switch(
     before, says = published(harvest, "Dataset 1")
     assert len(before) >= 16
     harvest.switch(source_type="dcat_catalog")
-    server.entries[1] = dataclasses.replace(server.entries[1], files=files)
     assert harvest.run().errors == []
     after, says_now = published(harvest, "Dataset 1")
     assert after == before
     _, lost, added = graph_diff(says, says_now)
-    assert not lost
-    assert bool(added) is (len(files) > 1)
+    assert not lost and not added
