@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
@@ -21,9 +21,6 @@ BRAKE = BrakeLimits()
 
 class ProofMachine(RuleBasedStateMachine):
     """A source, and the site that harvests it. A subclass has the source's rules."""
-
-    has_own_documents: ClassVar[bool]
-    """Records are read at their own URLs, and not from lists."""
 
     site: Site
 
@@ -104,7 +101,6 @@ class ProofMachine(RuleBasedStateMachine):
                 self.history,
                 self.now,
                 is_released=change.guid in released,
-                has_own_documents=self.has_own_documents,
             )
             assert found, f"{change.url} is deleted without proof ({change.reason})"
         self._check_brake(deleted, evidence, known, released)

@@ -64,12 +64,10 @@ class History:
 
     :ivar refused: records that have not answered with themselves since they were refused
     :ivar left_out: since when lists that were read whole have left records out
-    :ivar answered: records whose own URLs once answered with them
     """
 
     refused: dict[str, Refused] = dataclasses.field(default_factory=dict)
     left_out: dict[str, datetime] = dataclasses.field(default_factory=dict)
-    answered: set[str] = dataclasses.field(default_factory=set)
 
     def note(
         self, evidence: Evidence, known: Collection[str], catalogs: Mapping[str, str], now: datetime
@@ -80,8 +78,6 @@ class History:
         """
         for one in known:
             status = evidence.status(one)
-            if status == 200:
-                self.answered.add(one)
             if evidence.was_read(one):
                 self.refused.pop(one, None)
             elif status in (*_FORBIDDEN, *_GONE):
@@ -109,24 +105,21 @@ def proof(
     now: datetime,
     *,
     is_released: bool,
-    has_own_documents: bool,
 ) -> str | None:
     """Return why a record is gone; None if nothing proves it.
 
     :param catalogs: the identity of the catalog of each current or new record, by its own.
     :param is_released: an editor has released its deletion.
-    :param has_own_documents: records are read at their own URLs, and not from lists.
     """
     status = evidence.status(dataset)
-    was_there = has_own_documents or dataset in history.answered
-    if status in _GONE and was_there and not evidence.is_listed(dataset):
+    if status in _GONE and not evidence.is_listed(dataset):
         return f"it answers {status}"
     if status in (*_FORBIDDEN, *_GONE):
         refused = history.refused[dataset]
         is_late = now - refused.since >= WITHDRAWN_AFTER
         if is_released and (is_late or now - refused.first >= IN_TURN_AFTER):
             return "it has been refused for long, and an editor released it"
-        if is_late and (refused.kind == "forbidden" or (refused.kind == "gone" and was_there)):
+        if is_late and refused.kind in ("forbidden", "gone"):
             return f"it has been {refused.kind} for a day"
     is_left_out = evidence.listed_nowhere(dataset, catalogs)
     if is_left_out and is_released:

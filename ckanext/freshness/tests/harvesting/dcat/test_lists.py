@@ -78,7 +78,33 @@ def test_rdf_xml_that_breaks_a_rule_is_read_with_a_warning(server: Documents) ->
     assert "Environment" in warning
 
 
-# Moves between lists
+def test_the_datasets_of_a_catalog_that_loses_its_list_are_held(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.publish("/c", "<> dcat:catalog <a>, <b> .")
+    server.publish("/a", far(*range(12)))
+    server.publish("/b", far(20, 21))
+    site.job()
+    server.publish("/b", "")
+    for day in range(2):
+        job = site.job(NOW + day * DAY)
+        assert job.of(DELETED) == set() and len(site.packages) == 14
+    assert job.brake is not None
+
+
+def test_what_a_catalog_that_cannot_be_read_has_did_not_move(
+    server: Documents, site: CatalogueSite
+) -> None:
+    """Another office has a dataset with the same title and path."""
+    server.publish("/c", "<> dcat:catalog <a>, <b> .")
+    server.publish("/a", far(1))
+    server.publish("/b", far(2))
+    site.job()
+    server.files["/a"] = Answer(503)
+    other = "http://other.example/1"
+    server.publish("/b", f'{far(2)} <{other}> a dcat:Dataset ; dct:title "Far 1" .')
+    assert site.job().of(NEW) == {other}
+    assert {"http://data.example/1", other} <= site.packages.keys()
 
 
 # Identities

@@ -56,7 +56,6 @@ def breakages() -> st.SearchStrategy[list[tuple[str, bool, int]]]:
 class Machine(ProofMachine):
     """A FAIR Data Point."""
 
-    has_own_documents = True
     server: ClassVar[FdpServer]
     empty: ClassVar[Callable[[], None]]
     """Empties the server."""
