@@ -27,13 +27,9 @@ def measure(say: Callable[[str], None], size: int = 200) -> Iterator[Result]:
             say,
             {
                 **beside_floor(subject, partial(jobs, "ckan_portal", config=POLITE)),
-                "ckanext-harvest": partial(jobs, "ckan", config={}),
                 # Without this it only asks for changes since the last job, and never learns what is gone.
                 "force_all": partial(jobs, "ckan", config={"force_all": True}),
             },
         )
     yield floor(found, 1.0)
-    ours, theirs = found[OURS], found["ckanext-harvest"]
-    yield from compared("a portal", ours, "force_all", found["force_all"], 1.6)
-    for name, one, other in zip(("unchanged", "1 % changed"), ours[1:], theirs[1:], strict=True):
-        yield Result(f"{name}, only asking for changes", one.total, "ckanext-harvest", other.total)
+    yield from compared("a portal", found[OURS], "force_all", found["force_all"], 1.6)
