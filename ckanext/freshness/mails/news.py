@@ -221,8 +221,6 @@ FROM freshness_mail m WHERE {_TOLD.format(failed="source")} GROUP BY 1"""
 
 STALLED = timedelta(hours=24)
 """A run that has not ended after this time was killed."""
-LATE = timedelta(hours=2)
-"""Delay of a nightly run that causes no mail, since clocks change and machines wait."""
 FALL_PERCENT = 2
 """A loss of datasets from one run to the next that is no problem yet (HDX's rule)."""
 
@@ -266,7 +264,7 @@ def problems(runs: Iterable[Any], now: datetime) -> Iterator[News]:
     before = 0
     for run, following in zip_longest(whole, whole[1:]):
         began, until = aware(run.started_at), following and aware(following.started_at)
-        if (until or now) - began > SILENCE + LATE:
+        if (until or now) - began > SILENCE:
             yield _problem(ProblemKind.MISSING, run, began, until=until)
         if run.error:
             continue

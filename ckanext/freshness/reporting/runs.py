@@ -21,8 +21,8 @@ from ..model import CheckRun
 from . import labels
 from .tables import Row
 
-SILENCE = timedelta(hours=24)
-"""The dashboard reports a missing run this long after the last one."""
+SILENCE = timedelta(hours=26)
+"""A nightly run is missing this long after the last one: clocks change, and machines wait."""
 NIGHT = timedelta(hours=12)
 """Runs that begin within this time after a check of all links belong to its night."""
 NIGHTS = 30
