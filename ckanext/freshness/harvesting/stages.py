@@ -11,6 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from functools import partial
 from textwrap import shorten
@@ -307,7 +308,7 @@ def _fail(error: BaseException, ids: Sequence[str]) -> None:
 def _import_batch(
     source_id: str, batch: Sequence[PendingObject], *, of_a_job: bool
 ) -> tuple[list[str], list[str]]:
-    """Import objects in order, and commit their documents in Solr.
+    """Import objects in order, and commit their documents in Solr: those of deletions at once.
 
     :param of_a_job: stop if their job is aborted
     :returns: the ids that are done, and those that failed. The others are left when the time is up, before the
@@ -318,27 +319,29 @@ def _import_batch(
         return done, failed
     writer = PackageWriter(harvest.source_row(source_id), batch)
     end = time.monotonic() + harvest.BATCH_TIME.total_seconds()
-    with without_solr_commits():
-        for item in batch:
-            if of_a_job and not harvest.is_unfinished(item.job_id):
-                break
-            # A transaction that has begun already would have no limit.
-            model.Session.commit()
-            marks = dict(writer.marks)
-            try:
+    for item in batch:
+        if of_a_job and not harvest.is_unfinished(item.job_id):
+            break
+        # A transaction that has begun already would have no limit.
+        model.Session.commit()
+        marks = dict(writer.marks)
+        try:
+            # Until Solr commits a deletion, CKAN's package_patch begins with the document of the active
+            # dataset, and makes it active again.
+            with nullcontext() if item.is_deletion else without_solr_commits():
                 _import_one(writer, item)
-            except BaseException as error:
-                if _ends_consumer(error):
-                    raise
-                # A hook of another extension may raise anything. That fails this record, and the rest of the
-                # batch is still imported. If the package was written, its mark stays for the next refresh.
-                writer.marks = marks
-                _fail(error, [item.id])
-                failed.append(item.id)
-            else:
-                done.append(item.id)
-            if time.monotonic() >= end:
-                break
+        except BaseException as error:
+            if _ends_consumer(error):
+                raise
+            # A hook of another extension may raise anything. That fails this record, and the rest of the
+            # batch is still imported. If the package was written, its mark stays for the next refresh.
+            writer.marks = marks
+            _fail(error, [item.id])
+            failed.append(item.id)
+        else:
+            done.append(item.id)
+        if time.monotonic() >= end:
+            break
     _confirm(writer.marks)
     return done, failed
 

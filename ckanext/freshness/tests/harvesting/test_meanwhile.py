@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
 
 import ckan.plugins as p
 import pytest
@@ -11,7 +12,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
-from ckanext.freshness.harvesting import object_states
+from ckanext.freshness.harvesting import object_states, stages
 from ckanext.freshness.harvesting.object_states import PendingObject
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, stored, sysadmin
@@ -104,6 +105,22 @@ def test_a_page_that_is_stopped_meanwhile(
     assert not queue.get_connection().llen(queue.get_fetch_routing_key())
     harvest.run()
     assert active() == sorted([*TITLES, *NEW])
+
+
+def test_an_edit_of_a_dataset_that_a_batch_has_deleted(
+    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Solr has not committed the batch yet."""
+    deleted, confirm = ids(harvest)["One"], stages._confirm
+    fdp.remove(fdp.datasets[0])
+
+    def edit(marks: Mapping[str, datetime]) -> None:
+        call_action("package_patch", {"user": sysadmin()}, id=deleted, maintainer="Somebody")
+        confirm(marks)
+
+    monkeypatch.setattr(stages, "_confirm", edit)
+    assert harvest.run().stats["deleted"] == 1
+    assert active() == ["Three", "Two"]
 
 
 # The source is deleted
