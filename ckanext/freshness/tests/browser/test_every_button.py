@@ -148,7 +148,8 @@ PREPARE = """(one, [filled, turn]) => {
     if (!form) return;
     for (const field of form.elements)
         if (!field.value && field.type !== 'hidden' && filled[field.name]) field.value = filled[field.name];
-    if (form.wanted) form.wanted.selectedIndex = turn % form.wanted.length;
+    // The first one is no frequency.
+    if (form.wanted) form.wanted.selectedIndex = 1 + turn % (form.wanted.length - 1);
     form.querySelector('[name=choice]:not(:checked)')?.click();
     const rows = [...form.querySelectorAll('[name=id]')];
     if (one.closest('.fr-ticked') && rows.length && !rows.some(row => row.checked)) rows[0].click();
