@@ -310,8 +310,15 @@ def _with_translated(values: Mapping[str, Any], in_schema: Collection[str]) -> s
 Warn = Callable[[str, str], None]
 """Called with the key of a value, and with words for people."""
 
+_ONLY_WHOLE = frozenset(
+    [
+        *("url", "uri", "download_url", "access_url", "homepage"),
+        *("spatial", "spatial_bbox", "spatial_centroid"),
+    ]
+)
+"""Fields that are left out if they are too long: a part of an address or of a geometry is none."""
 _PROSE = frozenset({"title", "notes", "name", "description"})
-"""Fields whose text is never a link, whatever it begins with. A part of it is of use."""
+"""Fields whose text is never a link, whatever it begins with."""
 
 
 def without_active_urls(values: dict[str, Any], warn: Warn, before: str = "") -> dict[str, Any]:
@@ -345,24 +352,40 @@ def without_active_urls(values: dict[str, Any], warn: Warn, before: str = "") ->
 
 
 def within_solr(key: str, value: Any, warn: Warn) -> Any:
-    """Return the value if Solr accepts it, otherwise the beginning of prose; None for anything else."""
+    """Return the value if Solr accepts it, otherwise the part that can be kept; None if nothing."""
     size = legal_values.stored_bytes(value)
     if size <= legal_values.SOLR_BYTES:
         return value
     limit = f"{size} bytes, and Solr takes {legal_values.SOLR_BYTES}"
     if key == "notes" and isinstance(value, str):
         return value  # Solr indexes its words, not the whole text
-    if key.removesuffix("_translated") in _PROSE and isinstance(value, str | dict):
+    if isinstance(value, str) and key not in _ONLY_WHOLE:
         warn(key, f"{limit}; shortened")
-        if isinstance(value, str):
-            return legal_values.shorten(value)
+        return legal_values.shorten(value)
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        return _without_biggest(key, value, warn)
+    if isinstance(value, dict) and all(isinstance(text, str) for text in value.values()):
+        warn(key, f"{limit}; shortened")
         # An equal share for each language. A character of two bytes in UTF-8 may take six in JSON.
         share = legal_values.SOLR_BYTES // len(value) // 4
-        return {
-            language: legal_values.shorten(str(text), share) for language, text in value.items()
-        }
+        return {language: legal_values.shorten(text, share) for language, text in value.items()}
     warn(key, f"{limit}; left out")
     return None
+
+
+def _without_biggest(key: str, items: list[dict[str, Any]], warn: Warn) -> list[dict[str, Any]]:
+    """Remove the biggest values of the items, usually geometries, until the rest fits into Solr."""
+    items = [dict(item) for item in items if item]
+    while items and legal_values.stored_bytes(items) > legal_values.SOLR_BYTES:
+        size, place, name = max(
+            (legal_values.stored_bytes(value), -index, name)
+            for index, item in enumerate(items)
+            for name, value in item.items()
+        )
+        warn(f"{key}.{name}", f"{size} bytes are more than Solr takes; left out")
+        del items[-place][name]
+        items = [item for item in items if item]
+    return items
 
 
 def legal_tags(texts: Iterable[str], warn: Warn) -> list[dict[str, str]]:

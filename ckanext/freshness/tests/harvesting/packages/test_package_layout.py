@@ -117,20 +117,39 @@ def test_tags_are_unique_whatever_their_case() -> None:
 
 # Limits
 
+LONG = "x" * 40_000
+
 
 @pytest.mark.parametrize(
-    ("key", "value", "kept", "words"),
+    ("key", "value", "kept", "warning"),
     [
-        # A part of prose is of use, cut between characters; a part of an address or a geometry is none.
-        ("title", "é" * 20_000, "é" * 16_383, "40000 bytes, and Solr takes 32766; shortened"),
-        ("spatial", "x" * 40_000, None, "40000 bytes, and Solr takes 32766; left out"),
-        ("notes", "x" * 40_000, "x" * 40_000, None),
+        # A part of a text is of use, cut between characters; a part of an address or a geometry is none.
+        (
+            "title",
+            "é" * 20_000,
+            "é" * 16_383,
+            "title: 40000 bytes, and Solr takes 32766; shortened",
+        ),
+        (
+            "provenance",
+            LONG,
+            LONG[:32_766],
+            "provenance: 40000 bytes, and Solr takes 32766; shortened",
+        ),
+        ("spatial", LONG, None, "spatial: 40000 bytes, and Solr takes 32766; left out"),
+        ("notes", LONG, LONG, None),
+        (
+            "spatial_coverage",
+            [{"text": "Utrecht", "geom": LONG}, {"text": "Zeist"}],
+            '[{"text": "Utrecht"}, {"text": "Zeist"}]',
+            "spatial_coverage.geom: 40000 bytes are more than Solr takes; left out",
+        ),
     ],
 )
-def test_long_texts(key: str, value: str, kept: str | None, words: str | None) -> None:
+def test_long_values(key: str, value: Any, kept: str | None, warning: str | None) -> None:
     result = laid({key: value})
     assert (extras(result.package) | result.package).get(key) == kept
-    assert result.warnings == ([f"{key}: {words}"] if words else [])
+    assert result.warnings == ([warning] if warning else [])
 
 
 def test_control_characters_go_everywhere() -> None:
