@@ -32,6 +32,7 @@ class MessageCode(enum.Enum):
         "{host} failed {failed} times in a row. {count} more document was not requested.",
         "{host} failed {failed} times in a row. {count} more documents were not requested.",
     )
+    EMPTY = N_("The server sent an empty file.")
     NOT_METADATA = N_("The server sent a web page or another file instead of metadata.")
     MALFORMED = N_("Its metadata file has a syntax error.")
     TOO_LARGE = N_(
@@ -59,6 +60,9 @@ class MessageCode(enum.Enum):
     DELETIONS_HELD = NN_(
         "The deletion of one record was put on hold.",
         "The deletion of {count} records was put on hold.",
+    )
+    STOPPED = N_(
+        "The harvest was stopped while it read the source. Nothing was changed; the next one starts anew."
     )
     GIVEN_UP = N_(
         "It was given up, because its import has ended the program three times. Tell this portal's operator."
@@ -89,8 +93,8 @@ class MessageCode(enum.Enum):
     )
 
     NO_LONGER_LISTED = NN_(
-        "{count} dataset is no longer listed, but stays for now. The preview of the source says why.",
-        "{count} datasets are no longer listed, but stay for now. The preview of the source says why.",
+        "{count} dataset is no longer listed, but stays. The preview of the source says why.",
+        "{count} datasets are no longer listed, but stay. The preview of the source says why.",
     )
 
     # Why a record is deleted or kept

@@ -116,9 +116,12 @@ def _job_message(error: BaseException, job_id: str) -> Message:
         return HarvestMessage(MessageCode.CONFIGURATION, details=str(error))
     if isinstance(error, database.TablesMissingError):
         return str(error)
-    words = type(error).__name__
-    if not isinstance(error, _STOPS):
-        words += f"; the log of the gather consumer has: Harvest job {job_id} could not be gathered"
+    name = type(error).__name__
+    if isinstance(error, _STOPS):
+        return HarvestMessage(MessageCode.STOPPED, details=name)
+    words = (
+        f"{name}; the log of the gather consumer has: Harvest job {job_id} could not be gathered"
+    )
     return HarvestMessage(MessageCode.JOB_FAILED, details=words)
 
 

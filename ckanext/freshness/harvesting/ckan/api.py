@@ -70,9 +70,7 @@ class JsonClient(SourceReader):
         """
         body = (await self.fetch(url, "application/json")).body or b""
         if not body.strip():
-            raise UnreadableDocument(
-                url, HarvestMessage(MessageCode.NOT_METADATA, details="an empty file")
-            )
+            raise UnreadableDocument(url, HarvestMessage(MessageCode.EMPTY))
         # Each value but the first of a list or object follows a comma, in any encoding.
         if sum(map(body.count, (b"[", b"{", b","))) > MOST_VALUES:
             raise UnreadableDocument(url, f"answered with JSON of more than {MOST_VALUES:,} values")

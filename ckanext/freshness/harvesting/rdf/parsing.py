@@ -110,7 +110,7 @@ def unopened(kind: str, error: Unopened) -> DocumentError:
     """
     if error.facts is None:
         return DocumentError(f"the {kind} {brief(error)}")
-    words = f"{kind}: {brief(error)}"
+    words = f"{kind}: {brief(error)}" if str(error) else kind
     return DocumentError(
         HarvestMessage(MessageCode.named(error.facts["code"]), error.facts["values"], words)
     )

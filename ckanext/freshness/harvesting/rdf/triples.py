@@ -134,7 +134,7 @@ def _kind_of(body: bytes, media_type: str) -> str:
     :raises Unopened: the document is empty or not RDF
     """
     if not body.strip():
-        raise _unopened(MessageCode.NOT_METADATA, "an empty file")
+        raise _unopened(MessageCode.EMPTY)
     # Servers send RDF as text/plain, text/xml, application/octet-stream and many other types.
     found = media_type if media_type in _MEDIA_TYPES else kind_by_content(body)
     if found is None:
@@ -263,7 +263,7 @@ def _malformed(why: str) -> Unopened:
     return _unopened(MessageCode.MALFORMED, why)
 
 
-def _unopened(code: MessageCode, words: str) -> Unopened:
+def _unopened(code: MessageCode, words: str = "") -> Unopened:
     # The parser quotes the document, with any character that it has.
     words = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
     return Unopened(words, code_of(HarvestMessage(code)))

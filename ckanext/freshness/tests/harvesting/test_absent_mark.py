@@ -86,7 +86,9 @@ def test_a_dataset_is_marked_until_its_source_has_it_again(
 
 
 def test_people_see_the_mark(server: CatalogueServer, app: Any) -> None:
-    _, package_id, gone = lose(server, on_absence="keep")
+    harvest, package_id, gone = lose(server, on_absence="keep")
+    (said,) = call_action("harvest_job_report", id=harvest.run().id)["source_warnings"]
+    assert said["message"].startswith("1 dataset is no longer listed, but stays. The preview")
     name = model.Package.get(package_id).name
     page = app.get(f"/dataset/{name}/freshness").body
     assert "No longer in the source" in page and "2026-11-03" in page

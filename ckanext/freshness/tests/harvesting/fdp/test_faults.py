@@ -57,7 +57,7 @@ ROWS = [
     Row("HTML labelled as Turtle", lambda: faults.html("text/turtle"), "syntax error"),
     Row("binary", lambda: faults.Body(GZIP, BINARY), "application/octet-stream: not RDF"),
     Row("no type", lambda: faults.Raw(UNLABELLED), "answer: not RDF"),
-    Row("empty", faults.empty, "text/turtle: an empty file"),
+    Row("empty", faults.empty, "sent an empty file: text/turtle"),
     Row("redirect loop", faults.Redirect, "redirects in a circle"),
     Row("another host", lambda: faults.Redirect(OTHER_HOST), 'add it to "allowed_hosts"'),
     Row("endless", faults.EndlessBody, "is larger than 256 KiB"),
