@@ -15,7 +15,6 @@ these have holes. The record's own URL decides, for every type of source:
 - It cannot tell (another host, a page for people, an error), or was not requested: the record is gone if two
   jobs at least 20 hours apart found it left out of lists that were all proved to be read whole
   (:mod:`.listings`). If its host asks for another try later (429, 503), the record is held after these hours.
-  It is held, too, if it left its list while a listed catalog was newly gone, and that catalog stays gone.
 
 A record that is listed but answers 401, 403, 404 or 410 is gone if two jobs at least 24 hours apart found the
 same: proxies answer 404 for a moment while a server starts again. 404 and 403 are not the same. A record that
