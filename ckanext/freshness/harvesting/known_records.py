@@ -158,7 +158,8 @@ def orphaned_records(
     )
     own_organization = model.Session.execute(_organization_of(source_id)).scalar()
     # An active package comes before a deleted one, which would make a double of it.
-    found = _known(url_of, *_deleted(source_id))
+    deleted = _known(url_of, *_deleted(source_id))
+    found = {url: replace(known, is_deleted=True) for url, known in deleted.items()}
     found |= _without_objects(source_id, own_organization, url_of)
     return found | _known(url_of, *_orphans(gone, source_id))
 

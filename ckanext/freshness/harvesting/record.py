@@ -294,6 +294,8 @@ class KnownRecord:
     """The :attr:`CrawledRecord.memory` of the last job that read it."""
     incomplete_since: datetime | None = None
     """When a job first read a version of it that lacks something and may be cut; None if the last did not."""
+    is_deleted: bool = False
+    """It is current no more: a job has deleted it, and a record that comes back has its package again."""
 
     @property
     def is_catalog(self) -> bool:

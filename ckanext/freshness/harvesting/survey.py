@@ -203,6 +203,9 @@ class _Classifier:
         if owner.object_id is None:
             # Without an object, nothing could remember since when it waits: it would wait for ever.
             return change
+        if owner.is_deleted:
+            # What it had is lost already, and the dataset would stay deleted meanwhile.
+            return change
         may_be_cut = crawled.may_be_cut or not containers.left_out <= self._decided
         since = owner.incomplete_since or self._now
         until = since + LEFT_OUT_AFTER

@@ -224,6 +224,21 @@ def test_a_catalogue_is_whole_cut_and_whole_again(server: CatalogueServer) -> No
     assert harvest.run().stats["updated"] == 0
 
 
+@pytest.mark.usefixtures("clean_site")
+def test_a_dataset_that_was_deleted_comes_back_at_once(server: CatalogueServer) -> None:
+    """What it had is lost already: nothing waits for it."""
+    harvest = add_source(server.source_url, source_type="dcat_catalog", delete_unlisted=True)
+    harvest.run()
+    back = server.entries.pop()
+    harvest.run()
+    harvest.wait_a_day()
+    assert harvest.run().stats["deleted"] == 1
+    server.entries.append(dataclasses.replace(back, files=()))
+    server.faults["/catalog"] = Endless()
+    assert harvest.run().stats["not modified"] == COUNT - 1
+    assert len(harvest.datasets()) == COUNT
+
+
 def test_a_catalogue_that_stays_cut(server: CatalogueServer) -> None:
     """An editor approves the deletions. The dataset in which it is cut changes a day later."""
     site = CatalogueSite(server)
