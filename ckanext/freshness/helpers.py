@@ -40,6 +40,7 @@ from .reporting.tables import Context, Row, TableRequest
 from .runs import requested
 from .status import frequencies
 from .status.indexing import FACETS
+from .status.our_fields import ours_among
 
 _STYLESHEET = Path(__file__).parent / "public/freshness/freshness.css"
 _ANY_DATASET = "any--dataset"
@@ -277,7 +278,8 @@ def sorted_extras(
     **kwargs: Any,
 ) -> list[tuple[str, Any]]:
     """Leave our extras out of "Additional info": :func:`freshness_facts` says the same."""
-    shown = [extra for extra in package_extras if extra.get("key") not in NAMES.extras]
+    hidden = ours_among(package_extras)
+    shown = [extra for extra in package_extras if extra.get("key") not in hidden]
     return next_helper(shown, *args, **kwargs)
 
 

@@ -21,7 +21,9 @@ from .findings import SiteFinding, counted, named, note, problem, warning
 
 
 def datasets(now: datetime) -> Iterator[SiteFinding]:
-    """Report datasets without people, update frequency or resources, and schemas with names of ours."""
+    """Report datasets without people, frequency or resources, and fields of a site with names of ours."""
+    if words := our_fields.kept_in_words():
+        yield problem(words, our_fields.KEPT_ADVICE)
     for words in our_fields.declared_in_words():
         yield problem(words, our_fields.DECLARED_ADVICE)
     yield from _addresses()

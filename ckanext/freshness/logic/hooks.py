@@ -30,6 +30,7 @@ from ..harvesting import sources
 from ..harvesting.source_config import ConfigError
 from ..harvesting.source_type import saving
 from ..harvesting.sources import source_type_named, url_mistake
+from ..model import DatasetFreshness
 from ..reporting import links, worklist
 from ..runs import requested
 from ..status import assessment, frequencies, refresh
@@ -37,6 +38,7 @@ from ..status.assessment import assess_packages
 from ..status.changes import DatasetEdit, Occasion, ResourceAction, TransitionCause
 from ..status.frequencies import FrequencySource
 from ..status.indexing import judged_extras
+from ..status.our_fields import are_the_sites, as_mapping
 from ..web.urls import display_url
 
 log = logging.getLogger(__name__)
@@ -243,7 +245,8 @@ def package_create(
             return links.write(original, context, data_dict)
     if settings.is_judged(data_dict.get("type")):
         frequencies.take_choice(data_dict, settings.frequency_keys())
-        data_dict = protected(data_dict, judged_extras(data_dict.get("type")), {})
+        if not are_the_sites(as_mapping(data_dict.get("extras"))):
+            data_dict = protected(data_dict, judged_extras(data_dict.get("type")), {})
     return links.write(original, context, data_dict)
 
 
@@ -265,6 +268,10 @@ def package_update(
         return links.write(original, context, data_dict)
     frequencies.take_choice(data_dict, settings.frequency_keys())
     stored = package_extras(package)
+    sent = as_mapping(data_dict.get("extras"))
+    if (are_the_sites(stored) or are_the_sites(sent)) and not _is_judged(package.id):
+        # The site's own values stay as they are.
+        return links.write(original, context, {**data_dict, "id": package.id})
     if stored.keys().isdisjoint(NAMES.extras):
         _assess(package.id)
     data_dict = protected(data_dict, judged_extras(package.type), stored)
@@ -276,6 +283,14 @@ def package_update(
     finally:
         _new_links.reset(token)
     return result
+
+
+def _is_judged(package_id: str) -> bool:
+    """Decide whether this extension has written a dataset's extras."""
+    return (
+        not database.missing_tables()
+        and model.Session.get(DatasetFreshness, package_id) is not None
+    )
 
 
 @database.skip_without_tables

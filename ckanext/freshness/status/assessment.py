@@ -32,7 +32,7 @@ from .changes import (
     transitions,
 )
 from .judgement import FreshnessRow, has_new_url, judge, observed, row_of, site_rules
-from .our_fields import judged_types
+from .our_fields import are_the_sites, judged_types
 from .snapshot import DatasetSnapshot, ResourceSnapshot
 
 
@@ -107,7 +107,8 @@ def assess_packages(
     """Assess packages and write our tables, with a number of statements that does not grow.
 
     The packages' rows stay locked until the transaction ends; a package that is being created needs no lock.
-    Missing packages, and packages of types that have no status, are left out. The extras are not written.
+    Missing packages, packages of types that have no status, and those with values of the site's own under our
+    names are left out. The extras are not written.
 
     :param found: evidence by package that the datasets themselves do not have: the results of checks
     """
@@ -120,6 +121,8 @@ def assess_packages(
     data: list[DataChange] = []
     assessed = []
     for dataset in _take(package_ids, judged_types(), are_new=occasion.is_creation):
+        if dataset.row is None and are_the_sites(dataset.extras):
+            continue
         if occasion.edit is not None:
             occasion = replace(occasion, edit=completed(occasion.edit, dataset))
         found_pieces = (found or {}).get(dataset.id, ())

@@ -26,9 +26,10 @@ from ..aging.frequency import (
     parse,
 )
 from ..aging.vocabularies import AS_NEEDED, MAX_DAYS, HdxDays, Reason, Vocabulary
-from ..ckan_adapter.core import NAMES, declared_fields, model, same_user
+from ..ckan_adapter.core import declared_fields, model, same_user
 from ..ckan_adapter.packages import lock_packages, package_extras
 from ..interfaces import IFreshnessVocabularies
+from .our_fields import ours_among
 
 DEFAULT_KEY = "default_frequency"
 """The key of the default in a harvest source's configuration and in an organization's extras."""
@@ -181,7 +182,7 @@ def _present(data: dict[str, Any], keys: Sequence[str]) -> tuple[str, str]:
 def custom_fields(data: dict[str, Any], hidden: Collection[str]) -> list[dict[str, Any]]:
     """Return the extras that a form shows as fields to edit: without ours, and without ``hidden``."""
     extras = data.get("extras") or []
-    left_out = {*NAMES.extras, *hidden}
+    left_out = {*ours_among(extras), *hidden}
     return [extra for extra in extras if extra.get("key") not in left_out]
 
 

@@ -45,6 +45,7 @@ from ..ckan_adapter.services import in_words, solr_answers
 from ..dates import parse_date, utc_now
 from ..model import Unindexed
 from ..translation import N_
+from .our_fields import are_the_sites
 
 _GROUP_OF = {status: group for group, statuses in GROUPS.items() for status in statuses}
 
@@ -72,7 +73,8 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
     keys = judged_extras(fields.get("type"))
     stored = {key: fields.get(f"extras_{key}", fields.get(key)) for key in keys}
     extras = {key: str(value) for key, value in stored.items() if value is not None}
-    if extras:
+    # The site's own values are searched as before.
+    if extras and not are_the_sites(extras):
         for key in keys:
             fields.pop(key, None)
             fields.pop(f"extras_{key}", None)

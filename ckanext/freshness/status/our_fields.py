@@ -1,4 +1,4 @@
-"""This extension's fields in CKAN's tables, and schemas that declare fields with these names.
+"""This extension's fields in CKAN's tables, and a site's own fields with these names, which stay as they are.
 
 Where the plugin is not enabled any more, everything is removed that this extension wrote: the extras of
 packages, and the fields of links that checks filled in. Its options are not declared then, and are not read
@@ -7,7 +7,9 @@ for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+
+import sqlalchemy as sa
 
 from .. import settings
 from ..aging.status import Status
@@ -21,6 +23,53 @@ from ..ckan_adapter.packages import (
     write_extras,
 )
 from ..ckan_adapter.tables import existing_tables
+
+_STATUSES = frozenset(status.value for status in Status)
+
+
+def are_the_sites(extras: Mapping[str, str]) -> bool:
+    """Decide whether values under our names are the site's own: this extension always writes a status.
+
+    Where this extension has judged the dataset, they are ours all the same.
+
+    :param extras: all extras of a dataset
+    """
+    return not extras.keys().isdisjoint(NAMES.extras) and extras.get(NAMES.status) not in _STATUSES
+
+
+def as_mapping(extras: object) -> dict[str, str]:
+    """Return a list of extras as actions take it by key; without malformed ones, which CKAN refuses."""
+    found = {}
+    for extra in extras if isinstance(extras, list) else ():
+        if isinstance(extra, dict) and isinstance(key := extra.get("key"), str):
+            found[key] = str(extra.get("value", ""))
+    return found
+
+
+def ours_among(extras: object) -> Collection[str]:
+    """Return our names, unless a list of extras has values of the site's own under them."""
+    return () if are_the_sites(as_mapping(extras)) else NAMES.extras
+
+
+def kept_in_words() -> str | None:
+    """Return for people which datasets have values of their own under our names; None if there are none."""
+    judged = judged_types()
+    found = [
+        (package_id, *next((key, extras[key]) for key in NAMES.extras if key in extras))
+        for package_id, package_type, extras in packages_with_extras(NAMES.extras, unjudged=True)
+        if package_type in judged and are_the_sites(extras)
+    ]
+    if not found:
+        return None
+    package_id, key, value = found[0]
+    datasets = "1 dataset has" if len(found) == 1 else f"{len(found)} datasets have"
+    return (
+        f"{datasets} extras of their own with names that ckanext-freshness uses, for example "
+        f"{key} = {value[:60]!r} in {package_id}. They stay as they are, and these datasets have no status"
+    )
+
+
+KEPT_ADVICE = "Rename these extras, then: ckan freshness refresh"
 
 
 def judged_types() -> list[str]:
@@ -52,10 +101,15 @@ def find_written() -> dict[str, bool]:
 
     The others have fields of links that checks have filled in.
     """
+    judged: set[str] = set()
+    if "freshness_dataset" in existing_tables():
+        judged.update(
+            model.Session.execute(sa.text("SELECT package_id FROM freshness_dataset")).scalars()
+        )
     found = {
         package_id: True
         for package_id, package_type, extras in packages_with_extras(NAMES.extras)
-        if our_extras(package_type) and _are_ours(extras)
+        if our_extras(package_type) and (package_id in judged or _are_complete(extras))
     }
     if "freshness_check" in existing_tables():
         for package_id in fields.packages_with_found():
@@ -89,8 +143,12 @@ def take_out(found: Mapping[str, bool]) -> Iterator[int]:
     solr_commit()
 
 
-def _are_ours(extras: Mapping[str, str]) -> bool:
-    """Decide whether this extension wrote extras: a site may use the plain name ``freshness`` for itself."""
-    return extras.keys() != {NAMES.status} or extras[NAMES.status] in {
-        status.value for status in Status
-    }
+def _are_complete(extras: Mapping[str, str]) -> bool:
+    """Decide whether extras look like all that an earlier installation wrote into a dataset.
+
+    Another extension's ``freshness: fresh`` does not: we write no such status without an update frequency.
+    """
+    status, days = extras.get(NAMES.status), extras.get(NAMES.frequency, "")
+    return status in _STATUSES and (
+        status == Status.UNAVAILABLE.value or days.removeprefix("-").isdigit()
+    )

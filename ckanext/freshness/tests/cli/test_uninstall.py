@@ -185,7 +185,16 @@ LEFT_BEHIND = {
 }
 
 
-@pytest.mark.parametrize("extras", [LEFT_BEHIND, {"freshness": "ripe"}], ids=str)
+@pytest.mark.parametrize(
+    "extras",
+    [
+        LEFT_BEHIND,
+        {"freshness": "ripe"},
+        {"freshness": "fresh"},
+        {"freshness_due": "2026-01-09T03:04:05Z"},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("tables", [True, False])
 def test_an_earlier_installation_and_the_sites_own_fields(
     act: Act, cli: Any, extras: dict[str, str], tables: bool

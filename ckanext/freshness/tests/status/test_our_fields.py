@@ -1,4 +1,4 @@
-"""Values under our names are ours, whoever wrote them."""
+"""A site's own values under our names stay as they are; the doctor names them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ckan.lib import search
 
 from ckanext.freshness.ckan_adapter.core import NAMES, model
 from ckanext.freshness.ckan_adapter.packages import write_extras
+from ckanext.freshness.status.frequencies import custom_fields
 from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
@@ -27,30 +28,49 @@ def unjudged(act: Act) -> dict[str, Any]:
         model.Session.execute(sa.text(f"DELETE FROM freshness_{table}"))
     model.Session.commit()
     model.Session.remove()
+    search.rebuild(made["id"])
     return made
 
 
-def test_a_refresh_overwrites_what_a_dataset_had(
-    act: Act, cli: Any, app: Any, unjudged: dict[str, Any]
+@pytest.mark.parametrize("own", [RIPE, {"freshness_due": "on Sunday"}], ids=str)
+@pytest.mark.parametrize("everything", [(), ("--all",)], ids=str)
+def test_they_stay_and_the_doctor_names_them(
+    act: Act, cli: Any, app: Any, unjudged: dict[str, Any], own: dict[str, str], everything: Any
 ) -> None:
-    # Solr takes the document, although "on Sunday" is no date.
-    search.rebuild(unjudged["id"])
-    assert search.show(unjudged["id"])["name"] == unjudged["name"]
-    page = app.get(f"/dataset/{unjudged['name']}", status=200).body
-    assert 'class="fr-badge"' not in page
-    done = cli.invoke(ckan, ["freshness", "refresh"])
+    package_id = unjudged["id"]
+    write_extras({package_id: own}, NAMES.extras)
+    model.Session.commit()
+    done = cli.invoke(ckan, ["freshness", "refresh", *everything])
     assert done.exit_code == 0, done.output
-    assert (stored(unjudged["id"])["freshness"], stored(unjudged["id"])["frequency"]) == (
-        "fresh",
-        "7",
-    )
-    assert not set(RIPE.values()) & set(stored(unjudged["id"]).values())
+    assert stored(package_id) == {"frequency": "7", **own}
+    key, value = next(iter(own.items()))
+    done = cli.invoke(ckan, ["freshness", "doctor"])
+    assert "1 dataset has extras of their own with names" in done.output
+    assert f"{key} = {value!r} in {package_id}" in done.output
+    search.rebuild(package_id)
+    search.commit()
+    found = act("package_search", fq=f'{key}:"{value}"')
+    assert found["count"] == 1, "saved searches continue to work"
+    page = app.get(f"/dataset/{unjudged['name']}", status=200).body
+    assert 'class="fr-badge"' not in page and value in page
 
 
-def test_an_edit_overwrites_it_too(act: Act, unjudged: dict[str, Any]) -> None:
-    sent = [{"key": key, "value": value} for key, value in {**RIPE, "frequency": "7"}.items()]
-    act("package_patch", id=unjudged["id"], notes="An edit", extras=sent)
-    assert stored(unjudged["id"])["freshness"] == "fresh"
+def test_edits_keep_them_until_they_are_renamed(act: Act, unjudged: dict[str, Any]) -> None:
+    package_id = unjudged["id"]
+    act("package_patch", id=package_id, notes="An edit")
+    assert stored(package_id) == {"frequency": "7", **RIPE}
+    form = act("package_show", id=package_id)
+    assert {one["key"] for one in custom_fields(form, ())} == {"frequency", *RIPE}
+    sent = [{"key": key, "value": value} for key, value in {**RIPE, "freshness": "green"}.items()]
+    act("package_patch", id=package_id, extras=sent)
+    assert stored(package_id) == {**RIPE, "freshness": "green"}
+    created = new(act, extras={"frequency": "7", "freshness": "green"})
+    assert stored(created["id"]) == {"frequency": "7", "freshness": "green"}
+    for one in (package_id, created["id"]):
+        act("package_patch", id=one, extras=[{"key": "frequency", "value": "7"}])
+        assert stored(one)["freshness"] == "fresh"
+        act("package_patch", id=one, extras=sent)
+        assert stored(one)["freshness"] != "green", "it is judged"
 
 
 def test_copies_of_another_portals_values_are_judged_here(act: Act) -> None:

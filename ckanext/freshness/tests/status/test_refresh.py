@@ -331,7 +331,7 @@ def test_after_a_pause_of_the_plugin() -> None:
     model.Session.remove()
     search.rebuild(quiet=True)
     search.commit()
-    assert facet() == {"fresh": 1}
+    assert facet() == {"fresh": 1, "ripe": 1}
     assert refresh(datetime.now(timezone.utc)) == RefreshCounts(datasets=3, changed=3)
     names = {one.id: one.name for one in model.Session.query(model.Package)}
     found = stored()
