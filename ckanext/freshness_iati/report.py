@@ -14,8 +14,8 @@ from ckanext.freshness import settings
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.copies.store import StoreError
 from ckanext.freshness.model import CheckRun
-from ckanext.freshness.reporting import labels, runs
-from ckanext.freshness.reporting.tables import Row, with_texts
+from ckanext.freshness.reporting import labels, runs, visibility
+from ckanext.freshness.reporting.tables import Context, Row, with_texts
 from ckanext.freshness.settings import OptionError
 from ckanext.freshness.translation import N_, NN_
 
@@ -167,7 +167,7 @@ class Download:
 
 @dataclass(frozen=True, slots=True)
 class SourceOverview:
-    """A source with the figures of its public datasets.
+    """A source with the figures of the datasets that a user may see.
 
     :ivar downloads: empty before the first cycle, and while :attr:`trouble` says why
     :ivar trouble: why there are no downloads now; None if there are
@@ -217,18 +217,19 @@ _DOWNLOADS = {
 }
 
 
-def sources() -> list[SourceOverview]:
-    """Return all public sources with the figures of their public datasets, which their files are made of."""
+def sources(context: Context) -> list[SourceOverview]:
+    """Return all public sources with the figures of the datasets that a user may see."""
     found = publication.public_sources()
-    return [_overview(source, is_only=len(found) == 1) for source in found]
+    return [_overview(source, context, is_only=len(found) == 1) for source in found]
 
 
-def _overview(source: Any, *, is_only: bool) -> SourceOverview:
+def _overview(source: Any, context: Context, *, is_only: bool) -> SourceOverview:
     last = last_cycle(source.id)
     since = None if last is None else last.started_at
-    values = {"source": source.id, "since": since, "limit": LISTED}
-    row = model.Session.execute(sa.text(_FIGURES), values).one()
-    failing = model.Session.execute(sa.text(_FAILING), values)
+    condition, values = visibility.condition(context)
+    values |= {"source": source.id, "since": since, "limit": LISTED}
+    row = model.Session.execute(sa.text(_FIGURES.format(visible=condition)), values).one()
+    failing = model.Session.execute(sa.text(_FAILING.format(visible=condition)), values)
     try:
         files = publication.published_files(source.id)
         trouble = None
@@ -261,7 +262,7 @@ def reason(row: Row) -> str:
 
 
 _OF_SOURCE = """FROM freshness_iati i
-JOIN package p ON p.id = i.package_id AND p.state = 'active' AND NOT p.private
+JOIN package p ON p.id = i.package_id AND p.state = 'active' AND {visible}
 LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id"""
 
 _FIGURES = f"""
@@ -282,8 +283,8 @@ SELECT p.name, coalesce(nullif(p.title, ''), p.name) AS title,
 {_OF_SOURCE}
 LEFT JOIN "group" g ON g.id = p.owner_org
 CROSS JOIN LATERAL (
-    SELECT i.state #> '{{attempts,0,error_details}}' AS error,
-        i.state #>> '{{attempts,0,http_status}}' AS http_status
+    SELECT i.state #> '{{{{attempts,0,error_details}}}}' AS error,
+        i.state #>> '{{{{attempts,0,http_status}}}}' AS http_status
 ) last
 WHERE i.source_id = :source AND i.failing_since IS NOT NULL
 ORDER BY i.failing_since DESC, i.resource_id LIMIT :limit"""

@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from ckanext.freshness.copies.store import StoreError
 from ckanext.freshness.settings import OptionError
 from ckanext.freshness.views import guarded
-from ckanext.freshness.views.report import with_error_pages
+from ckanext.freshness.views.report import reader, with_error_pages
 from ckanext.freshness.views.responses import (
     abort,
     download,
@@ -27,7 +27,7 @@ iati = guarded(Blueprint("freshness_iati_page", __name__))
 @with_error_pages
 def read() -> ResponseReturnValue:
     """Show the downloads, the last cycle and the first failing files of each source."""
-    shown = report.sources()
+    shown = report.sources(reader())
     return render(
         "freshness/iati.html",
         {"sources": shown, "reason": report.reason, "sees_runs": may("freshness_run_list")},

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.reporting import visibility
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import text_of as text
 from ckanext.freshness.tests.pages.test_runs import words
@@ -76,8 +77,18 @@ def test_failing_files(world: Any, read: Read) -> None:
     assert "Second Life · The file is not IATI XML · failing for" in lately
     assert "Copy of" in lately and "No copy" in never
     assert "Second Life · The file is gone (404 Not Found) · failing for" in never
-    # The private dataset is in no file for everybody, and so not here.
-    assert len(read("/iati", "sysadmin").select(".fr-list > li")) == 2
+    # The private dataset comes third.
+    assert len(read("/iati", "sysadmin").select(".fr-list > li")) == 3
+
+
+def test_labels_of_another_plugin_decide(
+    world: Any, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visibility, "default_user_labels", lambda user: None)
+    monkeypatch.setattr(visibility, "_search", lambda context: [])
+    page = read("/iati")
+    assert "0 of 0 registered datasets" in words(page, ".fr-cards")
+    assert not page.select(".fr-list > li")
 
 
 def test_the_page_of_a_dataset_shows_the_attempts_of_its_cycles(world: Any, read: Read) -> None:
