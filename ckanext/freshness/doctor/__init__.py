@@ -31,7 +31,7 @@ from ..mails import digests, kinds, news, recipients
 from ..mails.news import ProblemKind
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import runs
-from ..runs import copies
+from ..runs import copies, night
 from ..status import indexing
 from ..web.address_guard import EVERYWHERE
 from ..web.client import Client
@@ -148,10 +148,7 @@ def nights(now: datetime) -> Iterator[SiteFinding]:
     newest = runs.full_checks().first()
     if newest is None:
         yield note("The URLs of this site's resources have never been checked", f"{_EACH_NIGHT}.")
-    since = utc(now) - news.RECENT if newest is None else newest.started_at
-    # The row of a part that failed may begin before the check of its night.
-    end = sa.func.coalesce(CheckRun.ended_at, CheckRun.started_at)
-    for one in news.problems(model.Session.query(CheckRun).filter(end >= since), now):
+    for one in news.problems(_last_runs(newest, now), now):
         # Whether a run was killed is known at once here, by its lock.
         if one.details["kind"] is not ProblemKind.KILLED:
             yield problem(kinds.problem_words(one), _RESUME)
@@ -160,6 +157,30 @@ def nights(now: datetime) -> Iterator[SiteFinding]:
             f"The check of {utc_words(newest.started_at)} has not ended, and no process works on it",
             _RESUME,
         )
+
+
+def _last_runs(newest: CheckRun | None, now: datetime) -> Iterator[CheckRun]:
+    """Yield the last row of each kind of run, part of the night and source: it tells whether all is well now.
+
+    :param newest: the newest check of all links
+    """
+    if newest is not None:
+        yield newest
+    # The row of a part that failed may begin before the check of its night.
+    end = sa.func.coalesce(CheckRun.ended_at, CheckRun.started_at)
+    others = model.Session.query(CheckRun).filter(
+        CheckRun.kind != "check",
+        CheckRun.options["package_ids"].astext.is_(None),
+        end >= utc(now) - news.RECENT,
+    )
+    if newest is not None:
+        # A night begins with its check. Only parts that fail have a row, so older ones say nothing of today.
+        others = others.filter(sa.or_(CheckRun.kind != night.KIND, end >= newest.started_at))
+    last = {
+        (row.kind, row.options.get("part"), row.options.get("source")): row
+        for row in others.order_by(CheckRun.started_at)
+    }
+    yield from last.values()
 
 
 _EACH_NIGHT = "Run ckan freshness serve, or call ckan freshness nightly by cron, once a night"

@@ -92,6 +92,22 @@ def test_parts_of_the_night_that_were_not_done() -> None:
     assert len(failed_parts()) == 1
 
 
+def test_runs_that_were_repeated_with_success() -> None:
+    def failed() -> set[str]:
+        return {one.text.rpartition(": ")[2] for one in findings(doctor.nights)}
+
+    add_run(5)
+    add_run(4, options={"host": "a.org"}, error="another run is checking")
+    add_run(3, kind="iati", options={"source": "a"}, error="a is away")
+    add_run(2.5, kind="iati", options={"source": "b"}, error="b is away")
+    add_run(2.4, kind="iati", options={"source": "b", "package_ids": ["c"]})
+    assert failed() == {"a is away", "b is away"}
+    add_run(2, kind="iati", options={"source": "a"})
+    assert failed() == {"b is away"}
+    add_run(1)
+    assert failed() == {"b is away"}, "a cycle by its own cron"
+
+
 @pytest.mark.parametrize(
     ("minutes", "state", "late"),
     [(16, "active", True), (14, "active", False), (16, "deleted", False)],
