@@ -41,7 +41,6 @@ STATUSES: Mapping[int, Row] = {
     ),
     204: Row(_FAILED, "there is no file (RFC 9110, section 15.3.5)"),
     205: Row(_FAILED, "there is no file (RFC 9110, section 15.3.6)"),
-    206: Row(_CANNOT_TELL, "the checker asks for no part, and this may be one"),
     304: Row(_WORKS, "not modified, if we named what we know"),
     **dict.fromkeys(
         (300, 301, 302, 303, 307, 308),
@@ -152,6 +151,8 @@ class AnswerHeaders(NamedTuple):
     """How long a cache has kept the answer."""
     promises_later: bool = False
     """Whether the server promises the file for later, to browsers as well as to programs."""
+    partial: bool = False
+    """Whether the body is certainly only a part of the file. The checker never asks for a part."""
 
 
 _LONGEST_VALIDATOR = 1024
@@ -178,6 +179,7 @@ def read_headers(answer: Answer) -> AnswerHeaders:
         answer.status != 304 and headers.get("Content-Length") == "0",
         age,
         _promises_later(answer),
+        answer.status == HTTPStatus.PARTIAL_CONTENT and _is_part(headers.get("Content-Range", "")),
     )
 
 
@@ -187,6 +189,18 @@ def _promises_later(answer: Answer) -> bool:
         is_page = mimetype_of(answer) in ("text/html", "application/xhtml+xml")
         return not is_page and "x-amzn-waf-action" not in answer.headers
     return answer.status == 503 and "Retry-After" in answer.headers
+
+
+_RANGE = re.compile(r"\s*bytes[\s=]\s*(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)\s*", re.IGNORECASE)
+
+
+def _is_part(content_range: str) -> bool:
+    """Decide whether a Content-Range (RFC 9110, section 14.4) is certainly a part of the file."""
+    found = _RANGE.fullmatch(content_range)
+    if found is None:
+        return False
+    first, last, size = found.groups()
+    return int(first) > 0 or (size != "*" and int(last) + 1 < int(size))
 
 
 _SECONDS = re.compile(r"(?<![\d.])\d{1,9}")

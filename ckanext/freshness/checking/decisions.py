@@ -441,7 +441,7 @@ def after_headers(
         return Decision(known, Outcome.CANNOT_TELL)
     if headers.status == 304:
         return Decision(replace(known, unconfirmed=None), Outcome.NOT_MODIFIED)
-    if status_means(headers.status) is Meaning.FAILED:
+    if status_means(headers.status) is Meaning.FAILED or headers.partial:
         return failed(known)
     modified = None if known.dates_lie else believed(headers, now)
     last_change, fresh_after = resource.last_change, resource.fresh_after
@@ -480,8 +480,9 @@ def cannot_tell(headers: AnswerHeaders) -> bool:
 
 def has_file(headers: AnswerHeaders) -> bool:
     """Return whether the body of an answer is the file."""
-    is_known = headers.status == HTTPStatus.NOT_MODIFIED
-    return status_means(headers.status) is Meaning.WORKS and not is_known
+    return status_means(headers.status) is Meaning.WORKS and not (
+        headers.status == HTTPStatus.NOT_MODIFIED or headers.partial
+    )
 
 
 def after_hash(

@@ -433,10 +433,23 @@ REDIRECTS = (
 # Statuses
 
 # test_meanings.py has all of them.
-REFUSALS = (202, 206, 401, 403, 429)
+REFUSALS = (202, 401, 403, 429)
 NO_FILES = (204, 300, 304, 404, 500)
 STATUSES = (
-    *simple("status", ((str(one), say(one, BODY)) for one in (200, 299)), WORKS),
+    *simple("status", ((str(one), say(one, BODY)) for one in (200, 206, 299)), WORKS),
+    *(
+        Case(
+            f"status: 206 of {of}",
+            always(say(206, BODY, b"Content-Range: %b\r\n" % of.encode())),
+            means,
+        )
+        for of, means in (
+            ("bytes 0-13/14", WORKS),
+            ("bytes 0-13/*", WORKS),
+            ("bytes 0-13/99", BROKEN),
+            ("bytes 5-18/19", BROKEN),
+        )
+    ),
     *simple("status", ((str(one), say(one, PAGE)) for one in REFUSALS), UNCHECKED),
     *simple(
         "status",
