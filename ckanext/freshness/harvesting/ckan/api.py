@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +32,7 @@ most half of that. A dataset has about ten values in an index file, about 200 in
 
 ROWS = 1000
 """Records requested per page: the default of ``ckan.search.rows_max``."""
-FIELDS = "id,metadata_modified,dataset_type"
+FIELDS = "id,metadata_modified,organization,dataset_type"
 """The fields of Solr that the list needs."""
 READINGS = 3
 """How often a list is read that keeps changing."""
@@ -129,6 +130,9 @@ class Listed:
 
     modified: dict[str, str | None] = field(default_factory=dict)
     """:func:`modified_of` each dataset, by its id."""
+    owners: dict[str, str | None] = field(default_factory=dict)
+    """The organization of each dataset, by the dataset's id: its id, or the name that it had when Solr indexed
+    the dataset. A dataset that only moves to another one keeps its ``metadata_modified``."""
     others: dict[str, str] = field(default_factory=dict)
     """The type of each package that is no dataset, by the package's id."""
     failure: UnreadableDocument | None = None
@@ -141,6 +145,8 @@ class Listed:
             self.others[dataset_id] = str(kind)
         else:
             self.modified[dataset_id] = modified_of(raw)
+            owner = text_of(raw.get("owner_org")) or text_of(raw.get("organization"))
+            self.owners[dataset_id] = sys.intern(owner) if owner else None
 
 
 class CkanApi(JsonClient):

@@ -45,7 +45,7 @@ async def crawl(
     for dataset_id, kind in listed.others.items():
         end.skip(kind, api.url_of(dataset_id))
     ids = _harvested(api, listed, known, end)
-    await DatasetReader(api, options, known, end, sink).read(listed, ids)
+    await DatasetReader(api, options, known, listed, end, sink).read(ids)
     if end.has_answered:
         answers = await _ask_for_absent(api, options, known, listed, end)
         for url, outcome in answers.items():

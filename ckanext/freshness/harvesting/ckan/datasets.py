@@ -54,6 +54,7 @@ class DatasetReader:
     options: CrawlOptions
     known: CurrentRecords
     """The current records of the source."""
+    listed: Listed
     end: CrawlEnd
     """Gets the organizations of the datasets that are read."""
     sink: Sink
@@ -61,22 +62,20 @@ class DatasetReader:
     _told: dict[str, str] = field(default_factory=dict, init=False)
     """When the dataset was changed that says what an organization is, by the organization's URL."""
 
-    async def read(self, listed: Listed, ids: Iterable[str]) -> None:
+    async def read(self, ids: Iterable[str]) -> None:
         """Hand on some of the listed datasets: those that changed with their contents.
 
         :param ids: their ids
         """
-        changed = [
-            one for one in ids if self.options.read_all or not self._is_unchanged(one, listed)
-        ]
+        changed = [one for one in ids if self.options.read_all or not self._is_unchanged(one)]
         batches = [changed[start : start + BATCH] for start in range(0, len(changed), BATCH)]
         await for_each(self.api.concurrency, self._read_batch, batches)
 
-    def _is_unchanged(self, dataset_id: str, listed: Listed) -> bool:
+    def _is_unchanged(self, dataset_id: str) -> bool:
         """Hand on a dataset that is as it was at the last job, without its contents. Return whether it is."""
         url = self.api.url_of(dataset_id)
         known = self.known.at(url)
-        memory = self._memory(listed.modified[dataset_id])
+        memory = self._memory(dataset_id, self.listed.modified[dataset_id])
         if known is None or known.content_hash is None or memory is None or known.memory != memory:
             return False
         container = self.end.containers.root
@@ -100,7 +99,7 @@ class DatasetReader:
             url = self.api.url_of(dataset_id)
             try:
                 raw = found.get(dataset_id) or await self.api.show("dataset", dataset_id)
-                crawled = await self._crawled(url, raw)
+                crawled = await self._crawled(url, dataset_id, raw)
             except UnreadableDocument as failure:
                 seen = SeenRecord(url, failure.outcome, (self.end.containers.root,))
                 # As of other sources, a draft that was never harvested is no error.
@@ -110,7 +109,7 @@ class DatasetReader:
                 )
             self.sink(crawled, self.end.containers)
 
-    async def _crawled(self, url: str, raw: Mapping[str, Any]) -> CrawledRecord:
+    async def _crawled(self, url: str, dataset_id: str, raw: Mapping[str, Any]) -> CrawledRecord:
         """Return a dataset with its contents.
 
         :raises UnreadableDocument: it is no record, not public, or does not say which organization owns it.
@@ -123,11 +122,12 @@ class DatasetReader:
             container = self._container_of(raw)
         except ValueError as error:
             raise UnreadableDocument(url, str(error), ReadOutcome.MALFORMED) from error
-        if not record.resources and await self._hides_resources(url, str(id_of(raw))):
+        if not record.resources and await self._hides_resources(url, dataset_id):
             raise UnreadableDocument(url, _HIDES_RESOURCES)
         digest = content_hash(self.options.salt, record)
         seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=digest)
-        return CrawledRecord(seen, record, memory=self._memory(modified_of(raw)))
+        memory = self._memory(dataset_id, modified_of(raw))
+        return CrawledRecord(seen, record, memory=memory)
 
     def _container_of(self, raw: Mapping[str, Any]) -> str:
         """Return the container of a dataset: the organization that owns it, or the source.
@@ -165,9 +165,11 @@ class DatasetReader:
             return True
         return any(id_of(raw) == dataset_id for raw in rows)
 
-    def _memory(self, modified: str | None) -> str | None:
+    def _memory(self, dataset_id: str, modified: str | None) -> str | None:
         """Return by what the next job tells that a dataset is unchanged; None if nothing tells."""
-        return None if modified is None else f"{modified} {self.options.salt[:16]}"
+        if modified is None:
+            return None
+        return f"{modified} {self.listed.owners[dataset_id]} {self.options.salt[:16]}"
 
 
 def visibility(raw: Mapping[str, Any]) -> ReadOutcome:

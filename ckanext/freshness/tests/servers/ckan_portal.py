@@ -45,6 +45,8 @@ class PortalServer(LoopbackServer):
         self.claimed: int | None = None
         self.ignores_sort = self.ignores_range = self.hides_resources = False
         self._edits = 0
+        self.indexed_owners: dict[str, str | None] = {}
+        """Names of organizations when the datasets were last indexed: a new name changes no dataset."""
         for number in range(count):
             self.add(f"dataset-{number}")
 
@@ -118,6 +120,20 @@ class PortalServer(LoopbackServer):
         modified = (_START + timedelta(seconds=self._edits, microseconds=123456)).isoformat()
         changed = self.datasets[dataset_id]
         changed.update(fields, metadata_modified=modified.removesuffix("+00:00"))
+        self._index_owner(dataset_id)
+
+    def move(self, dataset_id: str, owner: str) -> None:
+        """Give a dataset to another organization as ``package_owner_org_update`` does: no date changes."""
+        organization = self.organization(owner)
+        self.datasets[dataset_id] |= {
+            "owner_org": organization["id"],
+            "organization": organization,
+        }
+        self._index_owner(dataset_id)
+
+    def _index_owner(self, dataset_id: str) -> None:
+        owner = self.datasets[dataset_id]["organization"]
+        self.indexed_owners[dataset_id] = owner["name"] if owner else None
 
     # Answers
 
@@ -178,6 +194,8 @@ class PortalServer(LoopbackServer):
                     "id": one["id"],
                     "metadata_modified": f"{one['metadata_modified'][:23]}Z",
                     "dataset_type": one["type"],
+                    # Solr has no value of owner_org that it could give.
+                    "organization": self.indexed_owners.get(one["id"]),
                 }
                 for one in rows
             ]

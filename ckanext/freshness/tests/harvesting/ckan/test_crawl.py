@@ -324,6 +324,17 @@ def test_a_renamed_organization_stays_the_same(portal: PortalServer) -> None:
     assert third.end.containers.catalogs == second.end.containers.catalogs
 
 
+def test_a_dataset_moves_to_another_organization(portal: PortalServer) -> None:
+    first = Crawled(portal, organizations=True)
+    moved = any_id(portal)
+    portal.move(moved, "state")
+    second = Crawled(portal, first, organizations=True)
+    state = f"{portal.url}/organization/{portal.organization('state')['id']}"
+    assert containers_of(second) == containers_of(first) | {moved: state}
+    assert len(second.names()) == 1
+    assert not Crawled(portal, second, organizations=True).names()
+
+
 def test_an_organization_is_as_the_dataset_describes_it_that_changed_last(
     portal: PortalServer,
 ) -> None:
