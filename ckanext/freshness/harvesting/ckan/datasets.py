@@ -9,7 +9,15 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..messages import about
-from ..record import CrawledRecord, CurrentRecords, ReadOutcome, SeenRecord, Sink, guid_of
+from ..record import (
+    CrawledRecord,
+    CurrentRecords,
+    KnownRecord,
+    ReadOutcome,
+    SeenRecord,
+    Sink,
+    guid_of,
+)
 from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd, content_hash
 from .api import CkanApi, Listed, any_of, id_of, modified_of, text_of
@@ -78,10 +86,7 @@ class DatasetReader:
         memory = self._memory(dataset_id, self.listed.modified[dataset_id])
         if known is None or known.content_hash is None or memory is None or known.memory != memory:
             return False
-        container = self.end.containers.root
-        if self.options.mapping.organizations and known.catalog_url is not None:
-            container = known.catalog_url
-            self.end.containers.catalogs.add(container)
+        container = self._former_container(known) or self.end.containers.root
         if known.guid != guid_of(url, container):
             return False
         seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=known.content_hash)
@@ -119,7 +124,7 @@ class DatasetReader:
             raise UnreadableDocument(url, _NOT_PUBLISHED[outcome], outcome)
         try:
             record = dataset(raw, self.options.mapping)
-            container = self._container_of(raw)
+            container = self._container_of(raw, self.known.at(url))
         except ValueError as error:
             raise UnreadableDocument(url, str(error), ReadOutcome.MALFORMED) from error
         if not record.resources and await self._hides_resources(url, dataset_id):
@@ -129,8 +134,21 @@ class DatasetReader:
         memory = self._memory(dataset_id, modified_of(raw))
         return CrawledRecord(seen, record, memory=memory)
 
-    def _container_of(self, raw: Mapping[str, Any]) -> str:
+    def _former_container(self, known: KnownRecord | None) -> str | None:
+        """Return the organization to which a current record belongs; None if there is none."""
+        if known is None or not self.options.mapping.organizations:
+            return None
+        url = known.catalog_url
+        if url is None or url == self.end.containers.root:
+            return None
+        self.end.containers.catalogs.add(url)
+        return url
+
+    def _container_of(self, raw: Mapping[str, Any], known: KnownRecord | None) -> str:
         """Return the container of a dataset: the organization that owns it, or the source.
+
+        A portal does not describe an organization that it has deleted. A dataset that is known then stays where
+        it is.
 
         :raises ValueError: it names an organization, and does not describe it. The text is for people.
         """
@@ -138,9 +156,11 @@ class DatasetReader:
         if not self.options.mapping.organizations or owner is None:
             return end.containers.root
         stated = raw.get("organization")
-        record = organization(
-            stated if isinstance(stated, dict) else {}, self.options.mapping.language
-        )
+        if not isinstance(stated, dict):
+            if (former := self._former_container(known)) is not None:
+                return former
+            stated = {}
+        record = organization(stated, self.options.mapping.language)
         url = self.api.site.url_of("organization", owner)
         end.containers.catalogs.add(url)
         # The index has an organization as it was when the dataset was indexed.

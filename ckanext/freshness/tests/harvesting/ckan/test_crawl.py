@@ -347,14 +347,18 @@ def test_an_organization_is_as_the_dataset_describes_it_that_changed_last(
     assert organization.fields["title"] == "Title 4"
 
 
-def test_a_dataset_that_does_not_describe_its_organization_stays_as_it_is(
+def test_a_dataset_that_does_not_describe_its_organization_stays_there(
     portal: PortalServer,
 ) -> None:
+    """As CKAN shows a dataset of an organization that was deleted."""
     first = Crawled(portal, organizations=True)
     portal.change(any_id(portal), organization=None)
     second = Crawled(portal, first, organizations=True)
-    assert not second.deleted() and second.names() == []
-    assert "the portal gives the organization no name" in second.errors
+    assert not second.errors and len(second.names()) == 1
+    assert containers_of(second) == containers_of(first)
+    # Nothing is known of it.
+    third = Crawled(portal, organizations=True)
+    assert len(third.names()) == 11 and "the portal gives the organization no name" in third.errors
 
 
 def test_an_organization_keeps_its_datasets_when_another_gets_its_name(
