@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -50,8 +50,8 @@ class KnownOrganization:
     """A harvest made it. If not, this site had it before the source, and it stays as it is."""
     digest: str = ""
     """A hash of what the source last said of it; "" if that could not be written."""
-    stated: tuple[str, ...] = ()
-    """The fields that the source last stated. All others are the editors'."""
+    stated: Mapping[str, str] = field(default_factory=dict)
+    """The values that the source last stated. All others are the editors'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def _ensure(
     else:
         made = found
         warnings = _update(record, found)
-    stated = tuple(record.fields)
+    stated = {**_columns(record), **_extras(record)}
     return KnownOrganization(made.id, True, record.digest(), stated), warnings
 
 
@@ -223,13 +223,15 @@ def _update(record: Record, known: KnownOrganization) -> list[str]:
     shown = tk.get_action("organization_show")(
         _context(), {"id": known.id, **{f"include_{part}": False for part in parts}}
     )
+    # Before it had the values, the memory had a list of keys: nothing tells which values were an editor's.
+    stated = known.stated if isinstance(known.stated, dict) else {}
     extras = _extras(record)
     stored = {extra["key"]: extra["value"] for extra in shown.get("extras", [])}
-    kept = {key: value for key, value in stored.items() if key not in known.stated}
+    kept = {key: value for key, value in stored.items() if stated.get(key) != value}
     wanted: dict[str, Any] = {
         key: value
         for key, value in _columns(record).items()
-        if (value or key in known.stated) and (shown.get(key) or "") != value
+        if (value or stated.get(key) == shown.get(key)) and (shown.get(key) or "") != value
     }
     if (merged := {**kept, **extras}) != stored:
         wanted["extras"] = [{"key": key, "value": value} for key, value in merged.items()]

@@ -17,6 +17,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.model import HarvestDocument
 from ckanext.freshness.tests.harvesting.conftest import (
     Harvest,
     add_source,
@@ -270,6 +271,32 @@ def test_organizations_that_this_site_has(portal: PortalServer) -> None:
     harvest.run()
     made = call_action("organization_show", id="state")
     assert (made["title"], made["description"]) == ("The State", "Our words")
+    # Of what the portal no longer says, what editors have replaced stays.
+    state |= {"description": "Its words", "image_url": f"{portal.url}/logo.png"}
+    portal.change(of_the_state)
+    harvest.run()
+    ours = {"image_url": f"{portal.url}/ours.png"}
+    call_action("organization_patch", {"user": sysadmin()}, id="state", **ours)
+    state |= {"description": "", "image_url": "uploaded.png"}
+    portal.change(of_the_state)
+    harvest.run()
+    made = call_action("organization_show", id="state")
+    assert (made["image_url"], made["description"]) == (ours["image_url"], "")
+    # An earlier version remembered keys without values.
+    state["description"] = "Its words"
+    portal.change(of_the_state)
+    harvest.run()
+    row = (
+        model.Session.query(HarvestDocument)
+        .filter(HarvestDocument.outline["is_made"].as_boolean())
+        .one()
+    )
+    row.outline = {**row.outline, "stated": ["title", "description", "image_url"]}
+    model.Session.commit()
+    state["description"] = ""
+    portal.change(of_the_state)
+    assert not harvest.run().errors
+    assert call_action("organization_show", id="state")["description"] == "Its words"
 
 
 def test_a_source_and_a_dataset_without_an_organization(portal: PortalServer) -> None:
