@@ -114,7 +114,13 @@ def last_contents(package_ids: Collection[str]) -> dict[str, str]:
 
     It is that of any source, active or not, and may be the object that is now imported again.
     """
-    has_written = _object.c.current.is_(True) | _object.c.report_status.in_(("added", "updated"))
+    # A source that was made again has taken its objects out of the numbers of their jobs.
+    is_inherited = _object.c.report_status.is_(None) & (_object.c.state == "COMPLETE")
+    has_written = (
+        _object.c.current.is_(True)
+        | _object.c.report_status.in_(("added", "updated"))
+        | is_inherited
+    )
     rows = model.Session.execute(
         sa.select(_object.c.package_id, _object.c.content)
         .distinct(_object.c.package_id)

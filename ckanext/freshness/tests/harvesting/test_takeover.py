@@ -149,6 +149,25 @@ def test_a_source_that_is_made_again_has_its_datasets(fdp: FdpServer) -> None:
     assert identities(again) == before
 
 
+def test_a_record_that_comes_back_to_a_source_that_was_made_again(fdp: FdpServer) -> None:
+    """What it had then and has no more is no editor's."""
+    filled(fdp)
+    first, goes = add_source(fdp.source_url, delete_unlisted=True), fdp.datasets[0]
+    first.run()
+    package_id = first.dataset(goes, fdp)["id"]
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+    again = make_again(first)
+    again.run()
+    fdp.unlist(goes, fdp.catalogs[0])
+    assert again.run().stats["deleted"] == 1
+    for distribution in goes.listing(Level.DISTRIBUTION):
+        fdp.unlist(distribution, goes)
+    fdp.list_also(goes, fdp.catalogs[0])
+    assert again.run().errors == []
+    after = stored(package_id)
+    assert (after["state"], after["resources"]) == ("active", [])
+
+
 def resource_ids(harvest: Harvest) -> set[str]:
     return {one["id"] for dataset in harvest.datasets().values() for one in dataset["resources"]}
 
