@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -150,6 +151,20 @@ def scheming_schema(package_type: str) -> Mapping[str, Any] | None:
         return schema
     except tk.ObjectNotFound:
         return None
+
+
+def form_mistakes(
+    package_type: str, action: str, context: Mapping[str, Any], data: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the mistakes in a package's form, as an action's ValidationError has them.
+
+    :param action: ``package_create`` or ``package_update``
+    """
+    plugin = lookup_package_plugin(package_type)
+    is_new = action == "package_create"
+    schema = plugin.create_package_schema() if is_new else plugin.update_package_schema()
+    _, errors = tk.navl_validate(deepcopy(dict(data)), schema, dict(context))
+    return dict(errors)
 
 
 def our_extras(package_type: str) -> tuple[str, ...]:

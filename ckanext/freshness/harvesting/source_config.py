@@ -55,9 +55,13 @@ _HOST = re.compile(r"^(?=.{1,253}$)[^\s/:@?#]+$|^[0-9A-Fa-f:.]+$")
 class ConfigError(ValueError):
     """A configuration that cannot be used. The text names each mistake: the key and the allowed values."""
 
-    def __init__(self, *mistakes: str) -> None:
+    def __init__(self, *mistakes: str, rest: SourceConfig | None = None) -> None:
+        """
+        :param rest: the configuration with defaults in place of the mistakes, if it could be read so far.
+        """
         super().__init__("; ".join(mistakes))
         self.mistakes = mistakes
+        self.rest = rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,10 +266,10 @@ def parse(text: str | None, *, own_keys: Mapping[str, ReadValue]) -> tuple[Sourc
                 f'Did you mean "{nearest[0]}"?' if nearest else f"Allowed keys: {', '.join(keys)}"
             )
             mistakes.append(f"Unknown key {_quoted(key)}. {advice}")
-    if mistakes:
-        raise ConfigError(*mistakes)
     own = {key: values.pop(key) for key in own_keys if key in values}
     config = SourceConfig(**values, own=own)
+    if mistakes:
+        raise ConfigError(*mistakes, rest=config)
     warnings = [f'"{key}" belongs to another harvester and has no effect here' for key in foreign]
     return config, warnings
 

@@ -55,10 +55,16 @@ def source_of(source: Any) -> Source:
 def check_config(source_type: SourceType, text: str) -> None:
     """Check the configuration in a source's form, and tell the editor which keys have no effect.
 
-    :raises ConfigError: names every key with a mistake and its allowed values, or else what cannot be used.
+    :raises ConfigError: names every mistake, with the allowed values.
     """
-    config, warnings = parse(text, own_keys=source_type.own_keys)
     mistakes: list[str] = []
+    try:
+        config, warnings = parse(text, own_keys=source_type.own_keys)
+    except ConfigError as error:
+        if error.rest is None:
+            raise
+        config, warnings = error.rest, []
+        mistakes += error.mistakes
     for check in (_check_headers, _check_groups, source_type.check):
         try:
             check(config)

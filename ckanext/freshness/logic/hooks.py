@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
+import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,7 +24,7 @@ from flask import has_request_context
 from .. import settings
 from ..aging.status import Boundaries, status_at
 from ..ckan_adapter import database
-from ..ckan_adapter.core import IS_2_12, NAMES, model
+from ..ckan_adapter.core import IS_2_12, NAMES, form_mistakes, model
 from ..ckan_adapter.packages import package_extras, reindex_source
 from ..dates import parse_date, utc_now
 from ..harvesting import sources
@@ -371,7 +372,7 @@ def _writing_source(
     source takes the URL and the name of a deleted one, which ckanext-harvest's validator would refuse as taken.
 
     :param action: the name of the action that writes
-    :raises ValidationError: the mistakes in the configuration as a list
+    :raises ValidationError: with all mistakes in the form at once; those of the configuration as a list
     """
     tk.check_access(action, context, data_dict)
     source_type, url = source_type_named(data_dict.get("source_type")), data_dict.get("url")
@@ -380,7 +381,9 @@ def _writing_source(
     try:
         if mistake is not None:
             # ckanext-harvest's validator cannot parse some of these.
-            raise tk.ValidationError({"url": [mistake]})
+            form = {**data_dict, "url": f"https://{uuid.uuid4()}.invalid"}
+            errors = form_mistakes("harvest", action, context, form)
+            raise tk.ValidationError({**errors, "url": [mistake]})
         if action == "package_create":
             sources.free_url_and_name(url, data_dict.get("name"))
         yield

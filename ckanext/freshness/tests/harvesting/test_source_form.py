@@ -83,12 +83,13 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any]) -> None:
         "owner_org": editor["organization"],
     }
 
-    bad = '{"max_delete_fraction": 50, "langauge": "en"}'
+    bad = '{"max_delete_fraction": 50, "langauge": "en", "default_groups": ["nobodys"]}'
     status, page = browser.submit("/harvest/new", "#source-new", **filled_in, config=bad)
     assert status == 200
-    first, second = (error.text for error in page.select(".error-explanation li"))
+    first, second, third = (error.text for error in page.select(".error-explanation li"))
     assert '"max_delete_fraction" must be a number from 0 to 1' in first
     assert second == 'Unknown key "langauge". Did you mean "language"?'
+    assert "nobodys" in third
     assert "See the mistakes above." in page.text
     config = page.select_one("[name=config]")
     assert config is not None and config.text.strip() == bad, "what was typed is still there"
@@ -112,17 +113,19 @@ BAD_URLS = {
 def test_urls_that_no_source_can_have() -> None:
     good = "https://fdp.example.org"
     made = add_source(good).source
-    other = {"name": "other", "source_type": "fdp", "owner_org": made["owner_org"]}
+    bad = {"config": '{"langauge": "en"}', "frequency": "SOMETIMES"}
+    other = {"name": "other", "source_type": "fdp", "owner_org": made["owner_org"], **bad}
     for url, words in BAD_URLS.items():
         for action, data in (
             ("harvest_source_create", {**other, "url": url}),
-            ("harvest_source_update", {**made, "url": url}),
+            ("harvest_source_update", {**made, **bad, "url": url}),
         ):
             with pytest.raises(tk.ValidationError) as answer:
                 call_action(action, **data)
             (message,) = answer.value.error_dict["url"]
             assert words in message
             assert "s3cret" not in message
+            assert answer.value.error_dict.keys() == {"url", *bad}
     (shown,) = call_action("harvest_source_list")
     assert call_action("harvest_source_show", id=shown["id"])["url"] == good
 
