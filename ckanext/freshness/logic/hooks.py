@@ -32,7 +32,7 @@ from ..harvesting.source_config import ConfigError
 from ..harvesting.source_type import saving
 from ..harvesting.sources import source_type_named, url_mistake
 from ..model import DatasetFreshness
-from ..reporting import links, worklist
+from ..reporting import labels, links, worklist
 from ..runs import requested
 from ..status import assessment, frequencies, refresh
 from ..status.assessment import assess_packages
@@ -143,17 +143,17 @@ def after_organization_edit(organization: Any) -> None:
 
 def show_current(dataset: dict[str, Any], now: datetime) -> None:
     """Replace the stored status of a dataset that is about to be shown by its status now."""
-    extras = {extra["key"]: extra for extra in dataset.get("extras") or ()}
+    values = labels.our_values(dataset)
     due, overdue, delinquent = (
-        parse_date(extras[key]["value"]) if key in extras else None
-        for key in (NAMES.due, NAMES.overdue, NAMES.delinquent)
+        parse_date(values.get(key)) for key in (NAMES.due, NAMES.overdue, NAMES.delinquent)
     )
-    if NAMES.status not in extras or due is None or overdue is None or delinquent is None:
+    if due is None or overdue is None or delinquent is None:
         return
-    if NAMES.status in judged_extras(dataset.get("type")):
-        # Boundaries are stored to the second.
-        status = status_at(Boundaries(due, overdue, delinquent), now.replace(microsecond=0))
-        extras[NAMES.status]["value"] = status.value
+    # Boundaries are stored to the second.
+    status = status_at(Boundaries(due, overdue, delinquent), now.replace(microsecond=0))
+    for extra in dataset["extras"]:
+        if _key(extra) == NAMES.status:
+            extra["value"] = status.value
 
 
 def _note(package: str, action: str, change: ResourceAction, resource: Mapping[str, Any]) -> None:

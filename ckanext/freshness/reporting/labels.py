@@ -29,6 +29,7 @@ from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import NAMES
 from ..dates import aware, parse_date, utc_now
 from ..status.indexing import judged_extras
+from ..status.our_fields import as_mapping
 from ..translation import N_, NN_
 from ..web.errors import FailureReason
 
@@ -506,7 +507,7 @@ def our_facts(package: Mapping[str, Any]) -> dict[str, str]:
 
 def our_values(package: Mapping[str, Any]) -> Mapping[str, str]:
     """Return our extras, with a status among them; empty if the dataset has none."""
-    extras = {extra["key"]: extra["value"] for extra in package.get("extras") or ()}
+    extras = as_mapping(package.get("extras"))
     ours = {key: extras[key] for key in judged_extras(package.get("type")) if key in extras}
     return ours if ours.get(NAMES.status) in STATUSES else {}
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from ckan import model
 
+from ckanext.freshness.logic.hooks import show_current
+from ckanext.freshness.reporting.labels import our_values
 from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.changes import Occasion, TransitionCause
 from ckanext.freshness.tests.datasets import Act, new, ours, stored
@@ -75,6 +77,14 @@ def test_what_callers_send_under_our_keys_is_dropped(act: Act) -> None:
     ):
         found = ours(changed.get("package", changed))
         assert (found["freshness"], "freshness_due" in found) == ("unavailable", False)
+
+
+def test_malformed_extras_of_another_plugin_do_no_harm() -> None:
+    """A plugin's ``after_dataset_show`` may add what CKAN would refuse."""
+    odd = [{"value": "x"}, {"key": "freshness_due"}, "x"]
+    package = {"type": "dataset", "extras": [*odd, {"key": "freshness", "value": "fresh"}]}
+    show_current(package, NOW)
+    assert our_values(package)["freshness"] == "fresh"
 
 
 def test_other_types_are_left_alone(act: Act, ckan_config: Any) -> None:
