@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from importlib.metadata import distribution
+from importlib.util import find_spec
 from typing import Any
 
 import ckan.plugins as p
+import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest
@@ -38,7 +40,14 @@ def consumers(now: datetime) -> Iterator[SiteFinding]:
     """
     connection = harvest_queue_connection()
     if connection is None:
-        yield note(f"{QUEUE_TYPE} is not redis: the doctor cannot read other harvest queues")
+        kind = tk.config[QUEUE_TYPE]
+        if find_spec("pika") and kind in ("amqp", "ampq"):
+            yield note("The harvest queues are in RabbitMQ, which the doctor cannot read")
+        else:
+            yield problem(
+                f"Nothing is harvested: {QUEUE_TYPE} is {kind}, which is unknown or needs the library pika",
+                f"Set {QUEUE_TYPE} to redis. For RabbitMQ set amqp, and: pip install ckanext-harvest[amqp]",
+            )
         return
     keys = harvest_routing_keys()
     busy = {stage for stage, key in keys.items() if _is_busy(connection, key, stage, now)}

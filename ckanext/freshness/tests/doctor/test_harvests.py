@@ -126,10 +126,13 @@ def connection() -> Any:
     return harvest_queue_connection()
 
 
-def test_queues_that_are_not_in_redis(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ckan_config, "ckan.harvest.mq.type", "amqp")
-    (one,) = findings(doctor.harvests.consumers)
-    assert one.severity is Severity.NOTE and "ckan.harvest.mq.type is not redis" in one.text
+@pytest.mark.parametrize("kind", ["amqp", "rediss"])
+def test_queues_that_are_unknown_or_need_a_library(
+    ckan_config: Any, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckan.harvest.mq.type", kind)
+    (one,) = problems(doctor.harvests.consumers)
+    assert f"ckan.harvest.mq.type is {kind}, which is unknown or needs" in one.text
 
 
 # Jobs
