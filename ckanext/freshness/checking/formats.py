@@ -38,6 +38,8 @@ class FileKind(Enum):
 
     HTML = N_("an HTML page")
     GZIPPED_HTML = N_("a compressed HTML page")
+    SCRIPT = N_("the source text of a PHP script")
+    """Of a page, from a server that does not run it. Browsers do not show it."""
     SHEET = N_("a workbook saved as HTML or XML")
     JSON = N_("JSON")
     JSON_LIKE = N_("text that begins like JSON")
@@ -85,7 +87,8 @@ class FormatMismatch:
         return f"{self.found.value} came where {self.promised} was promised"
 
 
-_PAGES = frozenset({FileKind.HTML, FileKind.GZIPPED_HTML, FileKind.SHEET})
+_WEB_PAGES = frozenset({FileKind.HTML, FileKind.SCRIPT})
+_PAGES = _WEB_PAGES | {FileKind.GZIPPED_HTML, FileKind.SHEET}
 _PROSE = frozenset(
     {FileKind.TEXT, FileKind.JSON, FileKind.JSON_LIKE, FileKind.XML, FileKind.MARKUP}
 )
@@ -405,8 +408,8 @@ def _by_format(
     """Return how the kind of a file differs from the promised format; None if it may fit."""
     formats = promised.formats
     if not formats:
-        is_wrong = not promised.takes_pages and is_page(first)
-        return FormatMismatch(promised.name, FileKind.HTML, Meaning.FAILED) if is_wrong else None
+        is_wrong = not promised.takes_pages and _may_be_page(first) and kind(first) in _WEB_PAGES
+        return FormatMismatch(promised.name, kind(first), Meaning.FAILED) if is_wrong else None
     if _is_plain(first) and all(FITS[name] >= _PLAIN for name in formats):
         return None
     found = kind(first)
@@ -414,7 +417,7 @@ def _by_format(
         return None
     if sent_as.was_coded and found in _INSIDE_GZIP and any(name in _GZIPS for name in formats):
         return None
-    if found is FileKind.HTML and _is_sheet(first.lower(), sent_as):
+    if found in _WEB_PAGES and _is_sheet(first.lower(), sent_as):
         found = FileKind.SHEET
     is_short = size < SHORT and not (found is FileKind.JSON and _FEATURES.search(_text(first)))
     judged = [_judge(name, found, is_short) for name in formats]
@@ -436,7 +439,7 @@ def is_no_evidence(promised: PromisedFormat, first: bytes, sent_as: SentAs) -> b
     if not promised.takes_pages:
         return False
     found = kind(first)
-    if found is FileKind.HTML:
+    if found in _WEB_PAGES:
         is_text = not _MARKDOWN.isdisjoint(promised.words)
         return not (is_text or _is_sheet(first.lower(), sent_as))
     is_description = found in _DESCRIBING and _DESCRIPTION.search(first[:_DESCRIBED]) is not None
@@ -529,8 +532,7 @@ def _kind_of_text(text: str) -> FileKind:
 
 def _kind_of_markup(text: str) -> FileKind:
     if text.startswith("<?php"):
-        # The source text of a page, from a server that does not run it.
-        return FileKind.HTML
+        return FileKind.SCRIPT
     declared = False
     while text.startswith(("<?", "<!--")):
         declared = declared or text.startswith("<?xml")

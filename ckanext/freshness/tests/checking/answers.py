@@ -812,6 +812,11 @@ IN_PLACE = (
         ),
         UNCHECKED,
     ),
+    Case(
+        "the source of a page that leads on",
+        always(say(200, b"<?php ?><html><form action=/a.csv><button>Download</button></form>")),
+        BROKEN,
+    ),
     Case("a table as octets", always(say(200, SHEET, OCTETS)), WORKS, "XLS"),
     *(
         Case(f"a token under {name}", always(say(200, TOKEN)), nights, name)
