@@ -294,14 +294,19 @@ ORDER BY i.failing_since DESC, i.resource_id LIMIT :limit"""
 
 
 def gauges() -> Iterator[Metric]:
-    """Yield the figures of each source's last finished cycle."""
+    """Yield the figures of each source's last finished cycle.
+
+    A single source has no label, so that dashboards of the Bulk Data Service still work.
+    """
     # Imported only here: web workers need no client of Prometheus.
     from prometheus_client.core import GaugeMetricFamily
 
-    families = [GaugeMetricFamily(*one, labels=["source"]) for one in GAUGES.items()]
-    for source in datasets.sources():
-        last = last_cycle(source.id, ended=True)
-        for family in families if last is not None else ():
-            name = model.Package.get(source.id).name
-            family.add_metric([name], float((last.datasets or {}).get(family.name, 0)))
-    yield from families
+    cycles = {source.id: last_cycle(source.id, ended=True) for source in datasets.sources()}
+    figures = {id_: last.datasets or {} for id_, last in cycles.items() if last is not None}
+    has_label = len(figures) > 1
+    for name, help_text in GAUGES.items():
+        family = GaugeMetricFamily(name, help_text, labels=["source"] if has_label else [])
+        for source_id, of_source in figures.items():
+            label = [model.Package.get(source_id).name] if has_label else []
+            family.add_metric(label, float(of_source.get(name, 0)))
+        yield family
