@@ -51,6 +51,14 @@ SOURCE_TYPE = "iati_registry"
 MAPPING_VERSION = 1
 """Raise it when the mapping makes another record of the same entry: all are then read again."""
 
+RETIRED_HOSTS = frozenset({"iatiregistry.org", "www.iatiregistry.org"})
+"""Hosts of IATI's own CKAN, which was switched off in January 2026."""
+
+_RETIRED = (
+    "IATI has retired the CKAN of its registry, so this source gets no more changes. Create a source for "
+    "https://bulk-data.iatistandard.org and look at its preview. The datasets of this source stay."
+)
+
 
 # Records
 
@@ -195,6 +203,8 @@ class IndexCrawl:
                 end.errors.append(error.message)
         if len(unreadable) > 1:
             unreadable[self._containers.root] = "none of its listings could be read"
+        if urlsplit(self._containers.root).hostname in RETIRED_HOSTS:
+            end.errors.append(about(self._containers.root, _RETIRED))
         return end
 
     async def _read(self, url: str, name: str, take: Callable[[dict[str, Any]], None]) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -25,6 +26,7 @@ from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
+from ckanext.freshness_iati import source_type
 from ckanext.freshness_iati.source_type import IndexCrawl
 from ckanext.freshness_iati.tests.servers.registry import (
     DATASETS_MINIMAL,
@@ -84,6 +86,14 @@ def test_all_of_a_registry_is_read(server: RegistryServer) -> None:
     assert found.read(catalogs=False) == sorted(server.registry.datasets)
     urls = {crawled.seen.url for crawled in found.crawled}
     assert found.crawl.containers.listed == urls and len(urls) == 12
+
+
+def test_a_retired_registry_says_what_to_do(
+    server: RegistryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "https://bulk-data.iatistandard.org" not in Crawler(server).errors
+    monkeypatch.setattr(source_type, "RETIRED_HOSTS", {urlsplit(server.url).hostname})
+    assert "https://bulk-data.iatistandard.org" in Crawler(server).errors
 
 
 # Unusable answers
