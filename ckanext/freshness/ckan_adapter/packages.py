@@ -168,22 +168,14 @@ def package_extra(package_ids: Sequence[str], key: str) -> dict[str, str]:
     return {package_id: value for package_id, value in rows}
 
 
-def packages_with_extras(
-    keys: Sequence[str], *, unjudged: bool = False
-) -> list[tuple[str, str, dict[str, str]]]:
+def packages_with_extras(keys: Sequence[str]) -> list[tuple[str, str, dict[str, str]]]:
     """Return the packages that have an extra under any of the keys, sorted by id.
 
-    :param unjudged: only packages that are not deleted and that this extension has not judged
     :returns: of each its id, its type and these extras
     """
-    where = "e.key = ANY(:keys)"
-    if unjudged:
-        where += (
-            " AND p.state <> 'deleted' AND p.id NOT IN (SELECT package_id FROM freshness_dataset)"
-        )
     statement = f"""
     SELECT p.id, p.type, jsonb_object_agg(e.key, coalesce(e.value, ''))
-    FROM {EXTRAS} e JOIN package p ON p.id = e.package_id WHERE {where}
+    FROM {EXTRAS} e JOIN package p ON p.id = e.package_id WHERE e.key = ANY(:keys)
     GROUP BY p.id ORDER BY p.id"""
     rows = model.Session.execute(sa.text(statement), {"keys": list(keys)})
     return [(package_id, package_type, extras) for package_id, package_type, extras in rows]

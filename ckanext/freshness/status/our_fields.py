@@ -8,6 +8,7 @@ for it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -16,6 +17,8 @@ from ..aging.status import Status
 from ..checking import fields
 from ..ckan_adapter.core import NAMES, declared_fields, model, our_extras
 from ..ckan_adapter.packages import (
+    EXTRA,
+    PACKAGE_EXTRAS,
     lock_packages,
     packages_with_extras,
     rebuild,
@@ -51,21 +54,33 @@ def ours_among(extras: object) -> Collection[str]:
     return () if are_the_sites(as_mapping(extras)) else NAMES.extras
 
 
+ARE_THE_SITES = f"""(coalesce({PACKAGE_EXTRAS} ?| CAST(:ours AS text[]), false)
+    AND coalesce({EXTRA.format(key=":status")}, '') <> ALL(CAST(:statuses AS text[])))"""
+"""SQL: what :func:`are_the_sites` decides, of a package ``p``, with :data:`SQL_VALUES`."""
+SQL_VALUES: Mapping[str, Any] = {
+    "ours": list(NAMES.extras),
+    "status": NAMES.status,
+    "statuses": sorted(_STATUSES),
+}
+_KEPT = f"""
+SELECT p.id, {PACKAGE_EXTRAS} AS extras, count(*) OVER () AS datasets FROM package p
+WHERE p.type = ANY(:types) AND p.state <> 'deleted' AND {ARE_THE_SITES}
+    AND NOT EXISTS (SELECT FROM freshness_dataset d WHERE d.package_id = p.id)
+ORDER BY p.id LIMIT 1"""
+
+
 def kept_in_words() -> str | None:
     """Return for people which datasets have values of their own under our names; None if there are none."""
-    judged = judged_types()
-    found = [
-        (package_id, *next((key, extras[key]) for key in NAMES.extras if key in extras))
-        for package_id, package_type, extras in packages_with_extras(NAMES.extras, unjudged=True)
-        if package_type in judged and are_the_sites(extras)
-    ]
-    if not found:
+    values = {**SQL_VALUES, "types": judged_types()}
+    found = model.Session.execute(sa.text(_KEPT), values).first()
+    if found is None:
         return None
-    package_id, key, value = found[0]
-    datasets = "1 dataset has" if len(found) == 1 else f"{len(found)} datasets have"
+    key = next(key for key in NAMES.extras if key in found.extras)
+    datasets = "1 dataset has" if found.datasets == 1 else f"{found.datasets} datasets have"
     return (
         f"{datasets} extras of their own with names that ckanext-freshness uses, for example "
-        f"{key} = {value[:60]!r} in {package_id}. They stay as they are, and these datasets have no status"
+        f"{key} = {str(found.extras[key])[:60]!r} in {found.id}. They stay as they are, and these datasets "
+        "have no status"
     )
 
 

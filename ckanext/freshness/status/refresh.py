@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from ..checking import data_changes
 from ..ckan_adapter import harvest
-from ..ckan_adapter.core import NAMES, model
+from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import EXTRA, ORGANIZATION_EXTRA
 from ..dates import utc
 from ..model import (
@@ -136,7 +136,7 @@ def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
 
 
 def _parameters() -> dict[str, Any]:
-    return {"types": our_fields.judged_types(), "status": NAMES.status}
+    return {"types": our_fields.judged_types(), **our_fields.SQL_VALUES}
 
 
 _JUDGED = """
@@ -144,7 +144,8 @@ FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id
 WHERE p.state <> 'deleted' AND p.type = ANY(:types)"""
 _IS_LOST = f"{EXTRA.format(key=':status')} IS DISTINCT FROM d.status"
 """SQL: whether a dataset has lost its extras."""
-_IS_NEW_OR_LOST = f"(d.package_id IS NULL OR {_IS_LOST})"
+_IS_NEW_OR_LOST = f"""
+CASE WHEN d.package_id IS NULL THEN NOT {our_fields.ARE_THE_SITES} ELSE {_IS_LOST} END"""
 _JUDGE_ANEW = """
 UPDATE freshness_dataset SET judge_anew = true WHERE package_id IN (
     SELECT package_id FROM freshness_dataset WHERE NOT judge_anew ORDER BY package_id FOR NO KEY UPDATE {})"""

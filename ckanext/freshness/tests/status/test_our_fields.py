@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -9,9 +10,10 @@ import sqlalchemy as sa
 from ckan.cli.cli import ckan
 from ckan.lib import search
 
-from ckanext.freshness.ckan_adapter.core import NAMES, model
+from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES, model
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.status.frequencies import custom_fields
+from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
@@ -43,6 +45,7 @@ def test_they_stay_and_the_doctor_names_them(
     done = cli.invoke(ckan, ["freshness", "refresh", *everything])
     assert done.exit_code == 0, done.output
     assert stored(package_id) == {"frequency": "7", **own}
+    assert refresh(datetime.now(timezone.utc)) == RefreshCounts()
     key, value = next(iter(own.items()))
     done = cli.invoke(ckan, ["freshness", "doctor"])
     assert "1 dataset has extras of their own with names" in done.output
@@ -71,6 +74,14 @@ def test_edits_keep_them_until_they_are_renamed(act: Act, unjudged: dict[str, An
         assert stored(one)["freshness"] == "fresh"
         act("package_patch", id=one, extras=sent)
         assert stored(one)["freshness"] != "green", "it is judged"
+
+
+def test_a_dataset_without_extras_is_judged(act: Act, unjudged: dict[str, Any]) -> None:
+    write_extras({unjudged["id"]: {}}, [*NAMES.extras, "frequency"])
+    if IS_2_12:
+        model.Session.execute(sa.text("UPDATE package SET extras = NULL"))
+    model.Session.commit()
+    assert refresh(datetime.now(timezone.utc)).changed == 1
 
 
 def test_copies_of_another_portals_values_are_judged_here(act: Act) -> None:
