@@ -47,6 +47,12 @@ def hand(chromium: Any, site: str, world: None, request: pytest.FixtureRequest) 
     context.close()
 
 
+def forget_frequency() -> None:
+    """Make the update frequency of Shelters a task again, for the next test."""
+    extras: list[dict[str, str]] = []
+    call_action("package_patch", {"user": "editor"}, id="shelters", extras=extras)
+
+
 BOTH = pytest.mark.parametrize("hand", [True, False], ids=["scripts", "no scripts"], indirect=True)
 
 
@@ -60,8 +66,7 @@ def test_a_frequency_is_changed_with_3_clicks(hand: Hand) -> None:
     assert hand.clicks == 3
     model.Session.rollback()
     assert call_action("freshness_show", id="shelters")["frequency"]["days"] == 7
-    extras: list[dict[str, str]] = []
-    call_action("package_patch", {"user": "editor"}, id="shelters", extras=extras)
+    forget_frequency()
 
 
 @pytest.mark.parametrize("path", ["/freshness/mine?group=broken", "/freshness/links?state=broken"])
@@ -155,6 +160,8 @@ def test_each_task_by_keyboard_alone(hand: Hand) -> None:
         tab.locator(":focus", has_text="Undo").wait_for()
         tab.keyboard.press("Enter")
         tab.locator("[data-row]:focus", has_text=words).wait_for()
+    model.Session.rollback()
+    forget_frequency()
     tab.goto("/freshness/mine")
     reach(tab, "Edit link")
     tab.keyboard.press("Enter")
