@@ -95,7 +95,7 @@ def reports() -> Iterator[str]:
 
 ACTIONS: tuple[tuple[str, Any], ...] = (
     ("Datasets and resources", dataset_actions),
-    ("Reports, data changes, runs and mails", report_actions),
+    ("Reports, data changes and runs", report_actions),
     ("Harvest sources", harvest_actions),
 )
 """The modules of our actions, each with a title."""

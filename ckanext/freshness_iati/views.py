@@ -1,4 +1,4 @@
-"""The pages about IATI: downloads and failing files of its sources."""
+"""The page about IATI, and downloads of the files of its sources."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ iati = guarded(Blueprint("freshness_iati_page", __name__))
 @iati.route("/iati", strict_slashes=False)
 @with_error_pages
 def read() -> ResponseReturnValue:
-    """Show the downloads, the last cycle and the first failing files of each source."""
+    """Show the downloads, the last cycle and up to 100 failing files of each source."""
     shown = report.sources(reader())
     return render(
         "freshness/iati.html",

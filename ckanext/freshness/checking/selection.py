@@ -1,4 +1,4 @@
-"""The rules for which resources a run checks, and why, as pure functions of the facts about a resource.
+"""The rules for which resources a run checks, as pure functions of the facts about a resource.
 
 The rules are those of HDX's data freshness process. A resource that is fresh by its dates is not checked. Daily
 data are always checked. In the *rotation*, each run also reads the share of all resources that has not been

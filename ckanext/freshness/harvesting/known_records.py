@@ -71,7 +71,7 @@ def _not_told(guid: str) -> None:
 def records_of_source(
     source_id: str, adopts: Sequence[str], url_of: UrlOf = _not_told, memory_form: str = ""
 ) -> CurrentRecords:
-    """Return the current records of a source, with those of deleted sources of some types that it may adopt.
+    """Return the current records of a source, with those whose packages it may take over.
 
     :param memory_form: see :attr:`.source_type.SourceType.memory_form`.
     """

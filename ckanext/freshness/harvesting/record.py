@@ -320,7 +320,7 @@ class CurrentRecords:
         own_datasets: Callable[[Collection[str]], Collection[str]] = lambda ids: (),
     ) -> None:
         """
-        :param adoptable: returns the records of deleted sources whose packages new records take over.
+        :param adoptable: returns the records that no active source has now, and whose packages new records take over.
         :param contents_of: returns a record as an earlier job read it.
         :param own_datasets: returns which ids are those of datasets that were made here, and not harvested.
         """
@@ -335,7 +335,7 @@ class CurrentRecords:
 
     @property
     def adoptable(self) -> CurrentRecords:
-        """The records of deleted sources whose packages new records take over."""
+        """The records that no active source has now, and whose packages new records take over."""
         if self._adoptable is None:
             self._adoptable = CurrentRecords(self._load_adoptable())
         return self._adoptable

@@ -62,7 +62,7 @@ class RecordChange:
     known: KnownRecord | None = None
     """The current record that it is, if there is one."""
     adopted: KnownRecord | None = None
-    """The record of a deleted source whose package a new record takes over."""
+    """The record that is not current, and whose package a new record takes over."""
     crawled: CrawledRecord | None = None
     """None for a deleted record."""
     own_url: ReadOutcome | None = None
@@ -277,7 +277,10 @@ class _Classifier:
         return before
 
     def _adoptable(self, crawled: CrawledRecord, containers: Containers) -> KnownRecord | None:
-        """Return the record of a deleted source whose package a new record takes over."""
+        """Return the record whose package a new record takes over.
+
+        It was deleted, is of a deleted source, or has no harvest objects.
+        """
         url, adoptable = crawled.seen.url, self._known.adoptable
         adopted = adoptable.of(url, containers.listed)
         if adopted is None and crawled.subject is not None:

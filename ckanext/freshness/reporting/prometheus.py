@@ -61,7 +61,7 @@ def _gauges(context: Context, now: datetime) -> Iterator[GaugeMetricFamily]:
             0 if began is None else began.timestamp(),
         ),
         "run_missing": (
-            "1 if there was no check of all datasets for a day",
+            "1 if no check of all datasets has begun for 26 hours",
             int(runs.is_silent(began, now)),
         ),
     }

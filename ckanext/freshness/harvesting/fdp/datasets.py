@@ -141,7 +141,7 @@ class DatasetReader:
         :param guid: names the catalog that the dataset is in now. That may be another one although no document
             has changed, if its catalog could not be read before.
         :param known: the current record, if there is one.
-        :param adopted: the record of a deleted source whose package and resources the dataset takes over.
+        :param adopted: the record whose package and resources the dataset takes over.
         :raises UnreadableDocument: the dataset's own document cannot be understood.
         """
         answers = await self._request(member.distributions)

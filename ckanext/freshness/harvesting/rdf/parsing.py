@@ -35,7 +35,7 @@ LOCN = Namespace("http://www.w3.org/ns/locn#")
 VCARD = Namespace("http://www.w3.org/2006/vcard/ns#")
 
 OUR_PROFILE = "freshness"
-"""The name of our profile of ckanext-dcat, which is the last in every chain."""
+"""The name of our profile of ckanext-dcat, the last in a chain that does not name it at another place."""
 
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 

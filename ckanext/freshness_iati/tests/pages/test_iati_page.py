@@ -1,4 +1,4 @@
-"""The pages about IATI: downloads, the last cycle, failing files, and who sees which."""
+"""The page about IATI: downloads, the last cycle, failing files, and who sees which."""
 
 from __future__ import annotations
 
