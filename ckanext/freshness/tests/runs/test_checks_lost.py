@@ -107,7 +107,9 @@ def recorded() -> int:
 
 
 def halfway(server: FileServer, process: CkanProcess) -> None:
-    """Wait until the immediate answers are stored and all other requests are sent."""
+    """Wait until the immediate answers are stored and counted, and all other requests are sent."""
+    # A run counts its checks after it has stored them.
+    until(lambda: counted(f"freshness_run WHERE checked = {QUICK}") == 1, process)
     until(lambda: recorded() == QUICK and server.count("/held") == HELD, process)
 
 
