@@ -29,7 +29,7 @@ from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import NAMES
 from ..dates import aware, parse_date, utc_now
 from ..status.indexing import judged_extras
-from ..status.our_fields import as_mapping
+from ..status.our_fields import are_the_sites, as_mapping
 from ..translation import N_, NN_
 from ..web.errors import FailureReason
 
@@ -509,7 +509,7 @@ def our_values(package: Mapping[str, Any]) -> Mapping[str, str]:
     """Return our extras, with a status among them; empty if the dataset has none."""
     extras = as_mapping(package.get("extras"))
     ours = {key: extras[key] for key in judged_extras(package.get("type")) if key in extras}
-    return ours if ours.get(NAMES.status) in STATUSES else {}
+    return ours if NAMES.status in ours and not are_the_sites(ours) else {}
 
 
 def name_facet_values(search_facets: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ for it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -28,16 +29,25 @@ from ..ckan_adapter.packages import (
 from ..ckan_adapter.tables import existing_tables
 
 _STATUSES = frozenset(status.value for status in Status)
+_DAYS = "-?[0-9]{1,9}"
 
 
 def are_the_sites(extras: Mapping[str, str]) -> bool:
-    """Decide whether values under our names are the site's own: this extension always writes a status.
+    """Decide whether values under our names are the site's own, or another extension's.
 
-    Where this extension has judged the dataset, they are ours all the same.
+    This extension writes a status, and with each but "unavailable" an update frequency. Where it has judged the
+    dataset, the values are ours all the same.
 
     :param extras: all extras of a dataset
     """
-    return not extras.keys().isdisjoint(NAMES.extras) and extras.get(NAMES.status) not in _STATUSES
+    return not extras.keys().isdisjoint(NAMES.extras) and not _are_complete(extras)
+
+
+def _are_complete(extras: Mapping[str, str]) -> bool:
+    status, days = extras.get(NAMES.status), extras.get(NAMES.frequency) or ""
+    return status in _STATUSES and (
+        status == Status.UNAVAILABLE.value or re.fullmatch(_DAYS, days) is not None
+    )
 
 
 def as_mapping(extras: object) -> dict[str, str]:
@@ -55,11 +65,14 @@ def ours_among(extras: object) -> Collection[str]:
 
 
 ARE_THE_SITES = f"""(coalesce({PACKAGE_EXTRAS} ?| CAST(:ours AS text[]), false)
-    AND coalesce({EXTRA.format(key=":status")}, '') <> ALL(CAST(:statuses AS text[])))"""
+    AND NOT (coalesce({EXTRA.format(key=":status")}, '') = ANY(CAST(:statuses AS text[])) AND (
+        {EXTRA.format(key=":status")} = '{Status.UNAVAILABLE.value}'
+        OR coalesce({EXTRA.format(key=":frequency")}, '') ~ '^{_DAYS}$')))"""
 """SQL: what :func:`are_the_sites` decides, of a package ``p``, with :data:`SQL_VALUES`."""
 SQL_VALUES: Mapping[str, Any] = {
     "ours": list(NAMES.extras),
     "status": NAMES.status,
+    "frequency": NAMES.frequency,
     "statuses": sorted(_STATUSES),
 }
 _KEPT = f"""
@@ -124,7 +137,7 @@ def find_written() -> dict[str, bool]:
     found = {
         package_id: True
         for package_id, package_type, extras in packages_with_extras(NAMES.extras)
-        if our_extras(package_type) and (package_id in judged or _are_complete(extras))
+        if our_extras(package_type) and (package_id in judged or not are_the_sites(extras))
     }
     if "freshness_check" in existing_tables():
         for package_id in fields.packages_with_found():
@@ -156,14 +169,3 @@ def take_out(found: Mapping[str, bool]) -> Iterator[int]:
         model.Session.commit()
         yield start + len(batch)
     solr_commit()
-
-
-def _are_complete(extras: Mapping[str, str]) -> bool:
-    """Decide whether extras look like all that an earlier installation wrote into a dataset.
-
-    Another extension's ``freshness: fresh`` does not: we write no such status without an update frequency.
-    """
-    status, days = extras.get(NAMES.status), extras.get(NAMES.frequency, "")
-    return status in _STATUSES and (
-        status == Status.UNAVAILABLE.value or days.removeprefix("-").isdigit()
-    )

@@ -34,7 +34,9 @@ def unjudged(act: Act) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.parametrize("own", [RIPE, {"freshness_due": "on Sunday"}], ids=str)
+@pytest.mark.parametrize(
+    "own", [RIPE, {"freshness_due": "on Sunday"}, {"freshness": "fresh"}], ids=str
+)
 @pytest.mark.parametrize("everything", [(), ("--all",)], ids=str)
 def test_they_stay_and_the_doctor_names_them(
     act: Act, cli: Any, app: Any, unjudged: dict[str, Any], own: dict[str, str], everything: Any
