@@ -8,6 +8,7 @@ shortened or left out, with a warning. A single bad value never costs a dataset.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -375,17 +376,30 @@ def within_solr(key: str, value: Any, warn: Warn) -> Any:
 
 def _without_biggest(key: str, items: list[dict[str, Any]], warn: Warn) -> list[dict[str, Any]]:
     """Remove the biggest values of the items, usually geometries, until the rest fits into Solr."""
-    items = [dict(item) for item in items if item]
-    while items and legal_values.stored_bytes(items) > legal_values.SOLR_BYTES:
-        size, place, name = max(
+    biggest = sorted(
+        (
             (legal_values.stored_bytes(value), -index, name)
             for index, item in enumerate(items)
             for name, value in item.items()
+        ),
+        reverse=True,
+    )
+
+    def without(number: int) -> list[dict[str, Any]]:
+        gone = {(-place, name) for _, place, name in biggest[:number]}
+        kept = (
+            {name: value for name, value in item.items() if (index, name) not in gone}
+            for index, item in enumerate(items)
         )
+        return [item for item in kept if item]
+
+    def fits(number: int) -> bool:
+        return legal_values.stored_bytes(without(number)) <= legal_values.SOLR_BYTES
+
+    number = bisect_left(range(len(biggest)), True, key=fits)
+    for name, size in {name: size for size, _, name in reversed(biggest[:number])}.items():
         warn(f"{key}.{name}", f"{size} bytes are more than Solr takes; left out")
-        del items[-place][name]
-        items = [item for item in items if item]
-    return items
+    return without(number)
 
 
 def legal_tags(texts: Iterable[str], warn: Warn) -> list[dict[str, str]]:

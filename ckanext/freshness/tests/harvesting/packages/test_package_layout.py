@@ -152,6 +152,14 @@ def test_long_values(key: str, value: Any, kept: str | None, warning: str | None
     assert result.warnings == ([warning] if warning else [])
 
 
+def test_a_long_list_of_short_values() -> None:
+    places = [{"text": f"Place {number}", "geom": "x" * 30} for number in range(3_000)]
+    result = laid({"spatial_coverage": places})
+    kept = json.loads(extras(result.package)["spatial_coverage"])
+    assert 25_000 < len(json.dumps(kept)) <= 32_766
+    assert len(result.warnings) == 2, "one for each key"
+
+
 def test_control_characters_go_everywhere() -> None:
     dirty = "a\x00b\x0bc\ud800\uffff\x85"
     result = laid(
