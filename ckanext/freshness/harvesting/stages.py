@@ -311,7 +311,7 @@ def _fail(error: BaseException, ids: Sequence[str]) -> None:
 def _import_batch(
     source_id: str, batch: Sequence[PendingObject], *, of_a_job: bool
 ) -> tuple[list[str], list[str]]:
-    """Import objects in order, and commit their documents in Solr: those of deletions at once.
+    """Import objects in order, and commit their documents in Solr: deletions before what follows.
 
     :param of_a_job: stop if their job is aborted
     :returns: the ids that are done, and those that failed. The others are left when the time is up, before the
@@ -322,7 +322,7 @@ def _import_batch(
         return done, failed
     writer = PackageWriter(harvest.source_row(source_id), batch)
     end = time.monotonic() + harvest.BATCH_TIME.total_seconds()
-    for item in batch:
+    for item, following in zip(batch, [*batch[1:], None], strict=True):
         if of_a_job and not harvest.is_unfinished(item.job_id):
             break
         # A transaction that has begun already would have no limit.
@@ -330,8 +330,9 @@ def _import_batch(
         marks = dict(writer.marks)
         try:
             # Until Solr commits a deletion, CKAN's package_patch begins with the document of the active
-            # dataset, and makes it active again.
-            with nullcontext() if item.is_deletion else without_solr_commits():
+            # dataset, and makes it active again. One commit does for several in a row.
+            is_last = item.is_deletion and not (following and following.is_deletion)
+            with nullcontext() if is_last else without_solr_commits():
                 _import_one(writer, item)
         except BaseException as error:
             if _ends_consumer(error):
