@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import ckan.plugins as p
 import redis
@@ -176,10 +177,12 @@ def _last_runs(newest: CheckRun | None, now: datetime) -> Iterator[CheckRun]:
     if newest is not None:
         # A night begins with its check. Only parts that fail have a row, so older ones say nothing of today.
         others = others.filter(sa.or_(CheckRun.kind != night.KIND, end >= newest.started_at))
-    last = {
-        (row.kind, row.options.get("part"), row.options.get("source")): row
-        for row in others.order_by(CheckRun.started_at)
-    }
+    last: dict[Any, CheckRun] = {}
+    for row in others.order_by(CheckRun.started_at):
+        key = row.kind, row.options.get("part"), row.options.get("source")
+        # A run that goes on, or was killed, does not tell that the failure before it is mended.
+        if row.ended_at is not None or key not in last:
+            last[key] = row
     yield from last.values()
 
 

@@ -102,6 +102,8 @@ def test_runs_that_were_repeated_with_success() -> None:
     add_run(2.5, kind="iati", options={"source": "b"}, error="b is away")
     add_run(2.4, kind="iati", options={"source": "b", "package_ids": ["c"]})
     assert failed() == {"a is away", "b is away"}
+    add_run(2.2, kind="iati", options={"source": "a"}, ended_at=None)
+    assert failed() == {"a is away", "b is away"}, "the repetition was killed"
     add_run(2, kind="iati", options={"source": "a"})
     assert failed() == {"b is away"}
     add_run(1)
