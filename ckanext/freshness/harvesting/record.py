@@ -320,7 +320,7 @@ class CurrentRecords:
         own_datasets: Callable[[Collection[str]], Collection[str]] = lambda ids: (),
     ) -> None:
         """
-        :param adoptable: returns the records that no active source has now, and whose packages new records take over.
+        :param adoptable: returns the records that no active source has now. New ones take over their packages.
         :param contents_of: returns a record as an earlier job read it.
         :param own_datasets: returns which ids are those of datasets that were made here, and not harvested.
         """

@@ -23,7 +23,7 @@ from .datasets import CrawlOptions, DatasetReader, visibility
 OF_THIS_SITE = "dataset that comes from this site"
 """The kind of datasets that the portal has from here."""
 
-_NO_JSON = frozenset({MessageCode.NOT_METADATA, MessageCode.MALFORMED})
+_NO_JSON = frozenset({MessageCode.NOT_METADATA, MessageCode.MALFORMED, MessageCode.EMPTY})
 
 
 async def crawl(
