@@ -39,7 +39,7 @@ from ..status.assessment import assess_packages
 from ..status.changes import DatasetEdit, Occasion, ResourceAction, TransitionCause
 from ..status.frequencies import FrequencySource
 from ..status.indexing import judged_extras
-from ..status.our_fields import are_the_sites, as_mapping
+from ..status.our_fields import are_the_sites, as_mapping, is_claim
 from ..web.urls import display_url
 
 log = logging.getLogger(__name__)
@@ -246,7 +246,7 @@ def package_create(
             return links.write(original, context, data_dict)
     if settings.is_judged(data_dict.get("type")):
         frequencies.take_choice(data_dict, settings.frequency_keys())
-        if not are_the_sites(as_mapping(data_dict.get("extras"))):
+        if not is_claim(as_mapping(data_dict.get("extras"))):
             data_dict = protected(data_dict, judged_extras(data_dict.get("type")), {})
     return links.write(original, context, data_dict)
 
@@ -270,7 +270,7 @@ def package_update(
     frequencies.take_choice(data_dict, settings.frequency_keys())
     stored = package_extras(package)
     sent = as_mapping(data_dict.get("extras"))
-    if (are_the_sites(stored) or are_the_sites(sent)) and not _is_judged(package.id):
+    if (are_the_sites(stored) or is_claim(sent)) and not _is_judged(package.id):
         # The site's own values stay as they are.
         return links.write(original, context, {**data_dict, "id": package.id})
     if stored.keys().isdisjoint(NAMES.extras):

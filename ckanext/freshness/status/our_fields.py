@@ -43,6 +43,14 @@ def are_the_sites(extras: Mapping[str, str]) -> bool:
     return not extras.keys().isdisjoint(NAMES.extras) and not _are_complete(extras)
 
 
+def is_claim(sent: Mapping[str, str]) -> bool:
+    """Decide whether a caller means values under our names as the site's own. A status is never taken over.
+
+    :param sent: the extras that the caller sends
+    """
+    return are_the_sites(sent) and sent.get(NAMES.status) not in _STATUSES
+
+
 def _are_complete(extras: Mapping[str, str]) -> bool:
     status, days = extras.get(NAMES.status), extras.get(NAMES.frequency) or ""
     return status in _STATUSES and (

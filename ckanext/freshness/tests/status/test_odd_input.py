@@ -82,7 +82,9 @@ def test_what_callers_send_under_our_keys_is_dropped(act: Act) -> None:
 def test_malformed_extras_of_another_plugin_do_no_harm() -> None:
     """A plugin's ``after_dataset_show`` may add what CKAN would refuse."""
     odd = [{"value": "x"}, {"key": "freshness_due"}, "x"]
-    package = {"type": "dataset", "extras": [*odd, {"key": "freshness", "value": "fresh"}]}
+    ours = {"freshness": "fresh", "freshness_frequency": "7"}
+    extras = [*odd, *({"key": key, "value": value} for key, value in ours.items())]
+    package = {"type": "dataset", "extras": extras}
     show_current(package, NOW)
     assert our_values(package)["freshness"] == "fresh"
 
