@@ -568,7 +568,7 @@ def _is_same(known: KnownContent, digest: Digest) -> bool | None:
     """Return whether a file has the content that we know; None if they cannot be compared.
 
     If two detectors have read the files, only equal contents and equal bytes show the same. If the earlier
-    detector is gone, our own rules have changed; what it would have found is not known.
+    detector does not exist any more, what it would have found is not known.
     """
     if known.hash is None:
         return None

@@ -175,7 +175,7 @@ def _last_runs(newest: CheckRun | None, now: datetime) -> Iterator[CheckRun]:
         end >= utc(now) - news.RECENT,
     )
     if newest is not None:
-        # A night begins with its check. Only parts that fail have a row, so older ones say nothing of today.
+        # A night begins with its check. A part has a row only if it failed, so that no later row replaces it.
         others = others.filter(sa.or_(CheckRun.kind != night.KIND, end >= newest.started_at))
     last: dict[Any, CheckRun] = {}
     for row in others.order_by(CheckRun.started_at):

@@ -51,7 +51,8 @@ _KNOWN_EXTRAS = (
 )
 
 _RECOGNISED_BY = frozenset({"uri", "url", "download_url", "access_url", "name"})
-"""Fields of a resource, see :func:`..resource_identity.identify`."""
+"""Fields by which a resource is recognised, see :func:`..resource_identity.identify`. The format is left out: a
+resource keeps it if its source gives none, so it would look lost."""
 
 _source = harvest.SOURCE
 _object = harvest.OBJECT

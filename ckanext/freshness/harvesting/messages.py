@@ -56,7 +56,7 @@ class MessageCode(enum.Enum):
         "The source lists no dataset that can be harvested. Check its web address, and that its datasets are "
         "published there, each with a web address of its own."
     )
-    """The details count what it lists instead."""
+    """The details are the numbers of catalogs and of entries that are not harvested."""
     DELETIONS_HELD = NN_(
         "The deletion of one record was put on hold.",
         "The deletion of {count} records was put on hold.",

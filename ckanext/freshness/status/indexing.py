@@ -89,7 +89,7 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _our_fields(extras: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a document by our extras."""
-    # Until its first assessment a dataset may have values of the site's: Solr refuses a document for each.
+    # Values that a harvester copied from another portal may be no dates. Solr refuses a whole document for one.
     found: dict[str, Any] = {
         NAMES.due_date: _solr_date(extras.get(NAMES.due)),
         NAMES.overdue_date: _solr_date(extras.get(NAMES.overdue)),

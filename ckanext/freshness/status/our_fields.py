@@ -44,11 +44,11 @@ def are_the_sites(extras: Mapping[str, str]) -> bool:
 
 
 def is_claim(sent: Mapping[str, str]) -> bool:
-    """Decide whether a caller means values under our names as the site's own. A status is never taken over.
+    """Decide whether values that a caller sends under our names are the site's own: none with a status of ours.
 
-    :param sent: the extras that the caller sends
+    :param sent: all extras that the caller sends
     """
-    return are_the_sites(sent) and sent.get(NAMES.status) not in _STATUSES
+    return not sent.keys().isdisjoint(NAMES.extras) and sent.get(NAMES.status) not in _STATUSES
 
 
 def _are_complete(extras: Mapping[str, str]) -> bool:

@@ -117,7 +117,7 @@ class DatasetReader:
     async def _crawled(self, url: str, dataset_id: str, raw: Mapping[str, Any]) -> CrawledRecord:
         """Return a dataset with its contents.
 
-        :raises UnreadableDocument: it is no record, not public, or does not say which organization owns it.
+        :raises UnreadableDocument: it is no record or not public, or it does not describe its organization.
         """
         if (outcome := visibility(raw)) is not ReadOutcome.PRESENT:
             # Some portals list private datasets to whoever has an API key.

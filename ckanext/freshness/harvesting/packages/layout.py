@@ -397,6 +397,7 @@ def _without_biggest(key: str, items: list[dict[str, Any]], warn: Warn) -> list[
         return legal_values.stored_bytes(without(number)) <= legal_values.SOLR_BYTES
 
     number = bisect_left(range(len(biggest)), True, key=fits)
+    # One warning for each name, with the size of its biggest value.
     for name, size in {name: size for size, _, name in reversed(biggest[:number])}.items():
         warn(f"{key}.{name}", f"{size} bytes are more than Solr takes; left out")
     return without(number)
