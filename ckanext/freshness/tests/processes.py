@@ -56,6 +56,7 @@ def killed_at(owner: Any, name: str, number: int, work: Callable[[], object]) ->
             os._exit(7)  # it should be dead
     status = os.waitpid(child, 0)[1]
     assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
+    until_locks_are_free()
 
 
 WITH_LOCKS = "pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')"
@@ -135,6 +136,23 @@ def until(
         assert process is None or process.returncode is None, process.communicate()
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.02)
+
+
+def until_locks_are_free() -> None:
+    """Wait until PostgreSQL has noticed that clients are gone which were killed or cut off.
+
+    Until then it holds their locks, and what looks for lost work leaves it to them.
+    """
+    held = sa.text(
+        "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database "
+        "WHERE locktype = 'advisory' AND datname = current_database()"
+    )
+
+    def are_free() -> bool:
+        with model.meta.engine.connect() as connection:
+            return not connection.execute(held).scalar()
+
+    until(are_free)
 
 
 def write_ini(folder: Path, **options: str) -> str:

@@ -20,6 +20,7 @@ from redis.exceptions import ConnectionError as RedisAway
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import TITLES, Harvest, Job, Published
+from ckanext.freshness.tests.processes import until_locks_are_free
 from ckanext.freshness.tests.servers.faults import Hold, Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.tcp import TcpProxy
@@ -66,6 +67,7 @@ def cron() -> None:
 
 def recover(harvest: Harvest, job_id: str) -> Any:
     """Do what happens on a site by itself: time passes, cron runs, and supervisors restart consumers."""
+    until_locks_are_free()
     age_messages()
     cron()
     harvest.gather()

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from ckan import model
 
-from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.copies.store import Location
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import copies
-from ckanext.freshness.tests.processes import killed_at, until
+from ckanext.freshness.tests.processes import killed_at
 from ckanext.freshness_iati import datasets as rows
 from ckanext.freshness_iati import publication
 
@@ -39,8 +38,6 @@ def test_the_next_cycle_makes_it_good(site: Site, point: str, store_folder: Path
     changed.edition += 1
     site.unregister(gone)
     killed_at(*POINTS[point], site.later(hours=1).update)
-    # PostgreSQL keeps the lock until it notices that the process is gone.
-    until(lambda: not is_held(f"iati {site.source_id}"))
     model.Session.remove()
     for copy in model.Session.query(Copy).filter(Copy.key.isnot(None)):
         if copy.package_id == site.row(same).package_id:
