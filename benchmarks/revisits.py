@@ -359,13 +359,7 @@ class Simulation:
 
 
 def _is_broken(row: Candidate) -> bool:
-    return is_broken(
-        row.failures,
-        row.failing_since,
-        row.failed_at,
-        least_failures=_RULES.broken_after_failures,
-        least_span=_RULES.broken_after,
-    )
+    return is_broken(row.failures, row.failing_since, row.failed_at)
 
 
 def measure(say: Callable[[str], None], size: int = 60_000) -> Iterator[Result]:

@@ -15,7 +15,7 @@ from datetime import timedelta
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import ckan.plugins.toolkit as tk
 
@@ -28,11 +28,6 @@ from .web.address_guard import Guard
 from .web.exchange import ClientSettings, Limits
 from .web.hosts import HostPolicy
 from .web.urls import host_name, parse_url
-
-HARVEST = "harvest"
-CHECK = "check"
-PURPOSES = (HARVEST, CHECK)
-"""The purposes of connections to other servers; limits may differ by purpose."""
 
 _MOST_DAYS = 36600
 
@@ -68,19 +63,6 @@ def truth(value: Any) -> bool:
 _FLAGS = dict.fromkeys(("true", "yes", "on", "t", "y", "1"), True) | dict.fromkeys(
     ("false", "no", "off", "f", "n", "0", ""), False
 )
-
-
-def by_purpose(entries: Iterable[str], read: Callable[[Any], float]) -> dict[str, float]:
-    """Return a limit for each purpose, from ``30`` or ``harvest:30 check:60``."""
-    given = list(entries)
-    if len(given) == 1 and ":" not in given[0]:
-        return dict.fromkeys(PURPOSES, read(given[0]))
-    pairs = [entry.partition(":") for entry in given]
-    if sorted(purpose for purpose, _, _ in pairs) != sorted(PURPOSES):
-        raise ValueError(
-            f"must be one number, or harvest:NUMBER check:NUMBER, not {' '.join(given)!r}"
-        )
-    return {purpose: read(limit) for purpose, _, limit in pairs}
 
 
 def hosts(names: Iterable[str]) -> frozenset[str]:
@@ -183,15 +165,10 @@ CONFIRM_AFTER = 30.0
 """Seconds until a changed file is downloaded again, to tell a change from a file that differs each time."""
 RETRY_DELAYS = (5.0, 20.0)
 """Seconds before each further attempt, if a server is busy or cannot be reached."""
-_BROKEN_AFTER = timedelta(days=1)
-_TOTAL_TIMEOUT = {HARVEST: 120.0, CHECK: 3600.0}
-"""Seconds for one whole answer. A slow file is not a broken one."""
-_ALL_ATTEMPTS = {HARVEST: math.inf, CHECK: _TOTAL_TIMEOUT[CHECK]}
-"""Seconds for all answers of one check until it has the file. A second download has as many of its own."""
-_HEAD = 4
-"""How many times as long as one byte the headers of an answer may take."""
-_REDIRECTS = {HARVEST: 5, CHECK: 20}
-"""Browsers follow twenty."""
+_HARVEST_LIMITS = Limits(redirects=5)
+_CHECK_LIMITS = Limits(total=3600, all_attempts=3600, max_bytes=10 * 1024**3)
+"""The hour is for all attempts of a check until it has the file: a slow file is not a broken one. A second
+download has an hour of its own."""
 
 
 class OptionError(CkanConfigurationException, ValueError):
@@ -251,17 +228,13 @@ def is_judged(package_type: str | None) -> bool:
 
 
 def harvest_limits(source: SourceConfig) -> Limits:
-    """Return the limits of one answer during a crawl: the site's, unless the source sets its own."""
-    limits = _limits(HARVEST)
-    return replace(limits, total=source.timeout or limits.total)
+    """Return the limits of one answer during a crawl. A source may set its own time."""
+    return _with_retries(replace(_HARVEST_LIMITS, total=source.timeout or _HARVEST_LIMITS.total))
 
 
 def harvest_policy(source: SourceConfig) -> HostPolicy:
-    """Return the rate at which a crawl may send requests to a host."""
-    return HostPolicy(
-        source.concurrency or int(_limit("connections", HARVEST)),
-        source.requests_per_second or _limit("requests_per_second", HARVEST),
-    )
+    """Return the rate at which a crawl may send requests to a host. A source may set its own."""
+    return HostPolicy(source.concurrency or 8, source.requests_per_second or 50.0)
 
 
 def brake_limits(source: SourceConfig, min_records: int) -> BrakeLimits:
@@ -280,7 +253,7 @@ def brake_limits(source: SourceConfig, min_records: int) -> BrakeLimits:
     )
 
 
-def web(limits: Limits, purpose: str = CHECK) -> ClientSettings:
+def web(limits: Limits, *, is_check: bool = True) -> ClientSettings:
     """Return the settings of an HTTP client: the given limits, and the site's rules for connections.
 
     Checks speak as browsers do, since some servers have nothing for others. But some bot walls let programs
@@ -288,7 +261,6 @@ def web(limits: Limits, purpose: str = CHECK) -> ClientSettings:
     Sources of harvests expect programs.
     """
     bundle = option("ca_bundle")
-    is_check = purpose == CHECK
     plain_agent = f"{_name()} ({_about_us()})"
     browser_agent = f"Mozilla/5.0 (compatible; {_name()}; {_about_us()})"
     return ClientSettings(
@@ -338,27 +310,6 @@ def contact(text: str) -> str:
     raise ValueError(f"must be an address or a URL in ASCII without brackets, not {text!r}")
 
 
-class BrokenRule(NamedTuple):
-    """The site's rule by which a link that fails is broken."""
-
-    broken_after_failures: int
-    broken_after: timedelta
-    """The least time between the first and the last of these failures."""
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The values of the placeholders in :data:`.checking.selection.IS_BROKEN`."""
-        return {"failures": self.broken_after_failures, "span": self.broken_after}
-
-
-def broken_rule() -> BrokenRule:
-    """Return the site's rule by which a link that fails is broken.
-
-    The pages of datasets need only this of :func:`checks`, which reads twenty options.
-    """
-    return BrokenRule(int(option("check.broken_after_failures")), _BROKEN_AFTER)
-
-
 @dataclass(frozen=True, slots=True)
 class Checks:
     """The site's rules for checking URLs."""
@@ -381,18 +332,17 @@ def checks() -> Checks:
     :raises OptionError: ``ckan.site_url`` has no host.
     """
     policy = HostPolicy(
-        int(_limit("connections", CHECK)),
-        _limit("requests_per_second", CHECK),
+        int(option("connections")),
+        float(option("requests_per_second")),
         failures=HOST_FAILURES,
     )
     rules = SelectionRules(
         adhoc_hosts=adhoc_hosts(),
         intervals=intervals(words("check_intervals")),
-        **broken_rule()._asdict(),
     )
     return Checks(
         rules=rules,
-        limits=_limits(CHECK),
+        limits=_with_retries(_CHECK_LIMITS),
         policy=policy,
         policies={
             host: replace(policy, connections=connections, per_second=per_second)
@@ -431,22 +381,8 @@ def flag(name: str) -> bool:
     return bool(tk.asbool(option(name)))
 
 
-def _limit(name: str, purpose: str) -> float:
-    return by_purpose(words(name), float)[purpose]
-
-
-def _limits(purpose: str) -> Limits:
-    read = _limit("read_timeout", purpose)
-    return Limits(
-        read=read,
-        head=_HEAD * read,
-        total=_TOTAL_TIMEOUT[purpose],
-        all_attempts=_ALL_ATTEMPTS[purpose],
-        max_bytes=int(_limit("max_bytes", purpose)),
-        redirects=_REDIRECTS[purpose],
-        attempts=1 + len(RETRY_DELAYS),
-        backoff=RETRY_DELAYS,
-    )
+def _with_retries(limits: Limits) -> Limits:
+    return replace(limits, attempts=1 + len(RETRY_DELAYS), backoff=RETRY_DELAYS)
 
 
 def site_url() -> str:

@@ -191,7 +191,7 @@ def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> P
     age = waited / _DAY
     if candidate.unconfirmed:
         return Priority(SelectionReason.UNCONFIRMED, age, 2e9 + age)
-    if may_soon_be_broken(candidate, rules):
+    if may_soon_be_broken(candidate):
         return Priority(SelectionReason.FAILING, age, 1e9 + age)
     value, bound = 0.0, REACHABLE
     if not candidate.failures:

@@ -109,8 +109,6 @@ class SelectionRules:
 
     :ivar adhoc_hosts: hosts that make files on request, normalised
     :ivar intervals: between two checks of a resource
-    :ivar broken_after_failures: failures in a row after which a URL may be broken
-    :ivar broken_after: the least time between the first and the last of these failures
     :ivar longest_back_off: upper limit of the intervals of broken URLs, which double with each failure
     :ivar rotation: age from which a hash is renewed. In days, its inverse is the share of all resources that
         the rotation of one run reads. Zero turns the rotation off.
@@ -119,8 +117,6 @@ class SelectionRules:
 
     adhoc_hosts: Collection[str] = frozenset()
     intervals: Intervals = field(default_factory=Intervals)
-    broken_after_failures: int = 3
-    broken_after: timedelta = _DAY
     longest_back_off: timedelta = 7 * _DAY
     rotation: timedelta = 30 * _DAY
     everything: bool = False
@@ -324,7 +320,7 @@ def _reason(candidate: Candidate, now: datetime, rules: SelectionRules) -> Selec
         return SelectionReason.UNCONFIRMED
     if rules.everything:
         return SelectionReason.DUE
-    if candidate.failures or may_soon_be_broken(candidate, rules):
+    if candidate.failures or may_soon_be_broken(candidate):
         return SelectionReason.FAILING
     frequency = candidate.frequency_days
     if frequency is None or frequency <= 0:
@@ -341,7 +337,7 @@ def _ignores_interval(candidate: Candidate, reason: SelectionReason, rules: Sele
 
 def _interval(candidate: Candidate, rules: SelectionRules) -> timedelta:
     """Return how long a resource waits between two checks."""
-    if may_soon_be_broken(candidate, rules):
+    if may_soon_be_broken(candidate):
         return _DAY
     interval = rules.intervals.of(candidate.frequency_days)
     if not candidate.failures:
@@ -351,7 +347,7 @@ def _interval(candidate: Candidate, rules: SelectionRules) -> timedelta:
     return min(interval * int(2**doublings), rules.longest_back_off)
 
 
-def may_soon_be_broken(candidate: Candidate, rules: SelectionRules) -> bool:
+def may_soon_be_broken(candidate: Candidate) -> bool:
     """Return whether a URL waits for its file, or has failed, but is not broken yet."""
     since, tried = candidate.failing_since, candidate.tried_at
     if not candidate.failures:
@@ -359,13 +355,7 @@ def may_soon_be_broken(candidate: Candidate, rules: SelectionRules) -> bool:
         return since is not None and tried is not None and tried - since < _DOUBTFUL
     if since is not None and tried is not None and tried - since >= _DOUBTFUL:
         return False
-    return not is_broken(
-        candidate.failures,
-        since,
-        candidate.failed_at,
-        least_failures=rules.broken_after_failures,
-        least_span=rules.broken_after,
-    )
+    return not is_broken(candidate.failures, since, candidate.failed_at)
 
 
 def was_found(candidate: Candidate) -> bool:
@@ -375,13 +365,14 @@ def was_found(candidate: Candidate) -> bool:
     return candidate.succeeded_at >= candidate.tried_at
 
 
+BROKEN_AFTER_FAILURES = 3
+"""Failures in a row after which a URL may be broken."""
+BROKEN_AFTER = _DAY
+"""The least time between the first and the last of these failures."""
+
+
 def is_broken(
-    failures: int,
-    failing_since: datetime | None,
-    failed_at: datetime | None,
-    *,
-    least_failures: int,
-    least_span: timedelta,
+    failures: int | None, failing_since: datetime | None, failed_at: datetime | None
 ) -> bool:
     """Decide whether a URL is broken: it failed several times in a row, spread over some time.
 
@@ -390,11 +381,11 @@ def is_broken(
     :param failing_since: end of the first failed check
     :param failed_at: end of the last failed check
     """
-    if failing_since is None or failed_at is None:
+    if not failures or failing_since is None or failed_at is None:
         return False
-    return failures >= least_failures and failed_at - failing_since >= least_span
+    return failures >= BROKEN_AFTER_FAILURES and failed_at - failing_since >= BROKEN_AFTER
 
 
-IS_BROKEN = """c.failing_since IS NOT NULL AND c.failures >= :failures
-    AND c.failed_at - c.failing_since >= :span"""
+IS_BROKEN = f"""c.failing_since IS NOT NULL AND c.failures >= {BROKEN_AFTER_FAILURES}
+    AND c.failed_at - c.failing_since >= interval '{BROKEN_AFTER.days} days'"""
 """:func:`is_broken` in SQL, for a row ``c`` of ``freshness_check``."""

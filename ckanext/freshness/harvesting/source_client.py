@@ -117,7 +117,7 @@ async def source_client(
 ) -> AsyncIterator[SourceClient]:
     """Open a client by the configuration of a source and the options of the site.
 
-    :param max_bytes: the longest answer, if it may be longer than the site's option says.
+    :param max_bytes: the longest answer, if it may be longer than usual.
     :raises ConfigError: the value of a header cannot be read.
     """
     # Web workers import this module, too, and need no HTTP library.
@@ -131,7 +131,7 @@ async def source_client(
     hosts = Hosts(policy)
     limits = settings.harvest_limits(config)
     limits = replace(limits, max_bytes=max(limits.max_bytes, max_bytes or 0))
-    async with Client(settings.web(limits, settings.HARVEST), hosts) as client:
+    async with Client(settings.web(limits, is_check=False), hosts) as client:
         source_hosts = SourceHosts(source.url, config.allowed_hosts, headers)
         yield SourceClient(client, hosts, policy.connections, source_hosts)
 

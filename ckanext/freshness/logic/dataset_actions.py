@@ -495,7 +495,7 @@ def freshness_resource_history(
         "id": resource.id,
         "package_id": resource.package_id,
         "url": display_link(resource.url or ""),
-        "broken": bool(known.failures) and links.is_broken(known, settings.broken_rule()),
+        "broken": links.is_broken(known),
         "unconfirmed": file.unconfirmed is not None,
         **links.mismatch(known, resource.format, resource.mimetype),
         "failures": known.failures or 0,

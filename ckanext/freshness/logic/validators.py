@@ -82,10 +82,7 @@ KINDS: Mapping[str, Callable[..., Any]] = {
     "number": values.number,
     "whole": values.whole,
     "flag": values.truth,
-    "limit": _checked(lambda entries: values.by_purpose(entries, values.above_zero)),
-    "whole_limit": _checked(
-        lambda entries: values.by_purpose(entries, lambda limit: values.whole(limit, 1))
-    ),
+    "above_zero": values.above_zero,
     "hosts": _checked(values.hosts),
     "host_limits": _checked(values.host_limits),
     "intervals": _checked(values.intervals),

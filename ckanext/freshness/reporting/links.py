@@ -62,30 +62,24 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
         never = _never_checked(row, checks.rules)
         if candidate is not None and (reason := left_out(candidate, checks.rules)) in _NEVER:
             never = reason.value
-        resources.append(_link(row, checks, never))
+        resources.append(_link(row, never))
     return {"total": rows[0].total if rows else 0, "resources": resources}
 
 
 def of_resource(resource_id: str) -> dict[str, Any] | None:
     """Return the result for a resource's URL; None if it is no active resource."""
-    checks = settings.checks()
+    rules = settings.checks().rules
     for row in _rows(_OF_RESOURCES, [resource_id]):
-        return _link(row, checks, _never_checked(row, checks.rules))
+        return _link(row, _never_checked(row, rules))
     return None
 
 
-def is_broken(row: Any, rule: settings.BrokenRule | selection.SelectionRules) -> bool:
-    """Decide by the site's options whether a URL has failed so often and so long that it is broken.
+def is_broken(row: Any) -> bool:
+    """Decide whether a URL has failed so often and so long that it is broken.
 
     :param row: a row of ``freshness_check``
     """
-    return selection.is_broken(
-        row.failures,
-        row.failing_since,
-        row.failed_at,
-        least_failures=rule.broken_after_failures,
-        least_span=rule.broken_after,
-    )
+    return selection.is_broken(row.failures, row.failing_since, row.failed_at)
 
 
 def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, str | None]:
@@ -102,12 +96,11 @@ def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, s
     return {"promised": row.promised, "found": row.found}
 
 
-def _link(row: Any, checks: settings.Checks, never: str | None) -> dict[str, Any]:
+def _link(row: Any, never: str | None) -> dict[str, Any]:
     attempts = row.attempts or []
     newest = attempts[0] if attempts else {}
-    is_broken_now = _is_broken(row, checks.rules)
     outcome, failures = newest.get("outcome"), row.failures or 0
-    state = state_of(outcome, failures, is_broken=is_broken_now, never=never)
+    state = state_of(outcome, failures, is_broken=is_broken(row), never=never)
     return {
         "id": row.id,
         "name": row.name or "",
@@ -332,13 +325,12 @@ def show(package: Mapping[str, Any], context: Mapping[str, Any]) -> None:
 
 @database.skip_without_tables
 def _add_facts(package_id: str, resources: Mapping[str, dict[str, Any]]) -> None:
-    rule = settings.broken_rule()
     for row in _facts([package_id]):
         if row.id in resources:
             resources[row.id][KEY] = {
                 "checked_at": utc_text(row.tried_at),
                 "outcome": row.outcome,
-                "broken_since": utc_text(row.failing_since) if _is_broken(row, rule) else None,
+                "broken_since": utc_text(row.failing_since) if is_broken(row) else None,
                 **_copy(row),
             }
 
@@ -350,8 +342,7 @@ def with_broken_link(package_ids: Iterable[str]) -> set[str]:
     # Few datasets have a link that fails, and the facts of all others take five times as long.
     failing = model.Session.execute(_failing(), {"ids": list(package_ids)})
     ids = {row.package_id for row in failing}
-    rule = settings.broken_rule()
-    return {row.package_id for row in _facts(list(ids)) if _is_broken(row, rule)} if ids else set()
+    return {row.package_id for row in _facts(list(ids)) if is_broken(row)} if ids else set()
 
 
 def _facts(package_ids: Sequence[str]) -> Iterable[Any]:
@@ -359,10 +350,6 @@ def _facts(package_ids: Sequence[str]) -> Iterable[Any]:
     statement = database.statement(_links(_OF_FACTS, f"{_OF_DATASETS} AND {known}"))
     found: Iterable[Any] = model.Session.execute(statement, {"ids": package_ids})
     return found
-
-
-def _is_broken(row: Any, rule: settings.BrokenRule | SelectionRules) -> bool:
-    return row.failures is not None and is_broken(row, rule)
 
 
 def _failing() -> sa.TextClause:

@@ -202,10 +202,6 @@ _of_links = partial(
 )
 
 
-def _of_broken(request: TableRequest) -> dict[str, Any]:
-    return settings.broken_rule().values
-
-
 _NEWEST_BROKEN = f"""
 SELECT c.resource_id, c.package_id, c.failing_since, c.failures FROM freshness_check c
 WHERE c.failing_since IS NOT NULL AND CASE WHEN {IS_BROKEN} THEN true END"""
@@ -233,7 +229,6 @@ BROKEN = _of_links(
     select=_of_link("n"),
     source=f"FROM {broken_links()} CROSS JOIN (SELECT 'broken' AS state) s",
     always=("failing_since", "failures"),
-    values=_of_broken,
 )
 OPEN_BROKEN = replace(BROKEN, where=IS_OPEN.format(row="c"))
 """The broken links that nobody ignores: those that people are asked to mend."""
@@ -242,7 +237,7 @@ LATELY = timedelta(days=7)
 NEWLY_BROKEN = replace(
     BROKEN,
     where="n.failing_since >= :since",
-    values=lambda request: {**_of_broken(request), "since": utc(request.now - LATELY)},
+    values=lambda request: {"since": utc(request.now - LATELY)},
 )
 
 _IS_NEVER_CHECKED = f"""EXISTS (
@@ -269,7 +264,6 @@ def _every_link() -> str:
 
 def _of_every(request: TableRequest) -> dict[str, Any]:
     return {
-        **_of_broken(request),
         "adhoc": sorted(settings.adhoc_hosts()),
         "unclear": sorted(links.UNCHECKED),
         "never": [*settings.ARCHIVED_KEYS, *REQUESTABLE_KEYS],

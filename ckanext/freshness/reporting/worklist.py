@@ -12,7 +12,6 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import redis
 
-from .. import settings
 from ..ckan_adapter.core import connect_to_redis
 from ..dates import utc_now
 from ..model.datasets import IS_OPEN
@@ -187,7 +186,6 @@ def _values(within: Scope) -> dict[str, Any]:
     return {
         "organizations": within,
         "today": utc_now().date().isoformat(),
-        **settings.broken_rule().values,
     }
 
 

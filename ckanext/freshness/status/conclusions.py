@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from .. import settings
@@ -110,18 +109,11 @@ def _those_of(package_ids: Collection[str], table: Any, condition: Any) -> list[
 
 def _turns(written: Iterable[tuple[CheckResult, Any]]) -> list[tuple[str, bool]]:
     """Return of each link that broke or works again its dataset, and whether it is broken now."""
-    rule = settings.broken_rule()
-    broken = partial(
-        is_broken,
-        least_failures=rule.broken_after_failures,
-        least_span=rule.broken_after,
-    )
     found = []
     for result, row in written:
-        is_broken_now = broken(row.failures, row.failing_since, row.failed_at)
-        if is_broken_now != broken(
-            row.failures_before, row.failing_since_before, row.failed_at_before
-        ):
+        is_broken_now = is_broken(row.failures, row.failing_since, row.failed_at)
+        before = row.failures_before, row.failing_since_before, row.failed_at_before
+        if is_broken_now != is_broken(*before):
             found.append((result.resource.package_id, is_broken_now))
     return found
 

@@ -120,9 +120,8 @@ def take(
     has_rows = any(row.package_id for row in packages)
     resources: dict[str, list[Any]] = defaultdict(list)
     gone: dict[str, list[str]] = defaultdict(list)
-    values = {**ids, **settings.broken_rule().values}
     for row in session.execute(
-        statement(_resources_sql(None if are_new else checked_elsewhere())), values
+        statement(_resources_sql(None if are_new else checked_elsewhere())), ids
     ).all():
         if row.id is None:
             gone[row.owner].append(row.known_id)

@@ -58,7 +58,6 @@ def _same(text: str) -> dict[str, Any]:
 
 _ABOVE_ZERO = "must be a number above 0, not"
 _WHOLE = "must be a whole number of 1 or more, not"
-_PURPOSES = "must be one number, or harvest:NUMBER check:NUMBER, not"
 
 KINDS: dict[str, Kind] = {
     "": Kind({"any text": "any text"}, {}, ""),
@@ -76,19 +75,7 @@ KINDS: dict[str, Kind] = {
         {"0": 0.0, "1": 1.0},
         dict.fromkeys(("20", "-1", "soon", "nan"), "must be a number from 0 to 1, not"),
     ),
-    "list limit": Kind(
-        _same("0.5") | _same("harvest:1 check:2.5"),
-        {
-            "0": _ABOVE_ZERO,
-            "harvest:1 check:0": _ABOVE_ZERO,
-            "1 2": _PURPOSES,
-            "check:1": _PURPOSES,
-        },
-    ),
-    "list whole_limit": Kind(
-        _same("8") | _same("check:2 harvest:8"),
-        {"0.5": _WHOLE, "check:1 harvest:many": _WHOLE},
-    ),
+    "above_zero": Kind({"0.5": 0.5}, {"0": _ABOVE_ZERO, "many": _ABOVE_ZERO}),
     "list hosts": Kind(
         _same("files.example.org b\u00fccher.example"), {"-.-/": "'-.-/' is not"}, []
     ),
@@ -190,7 +177,7 @@ def test_defaults_and_examples_are_good_values() -> None:
 
 
 KEY = re.compile(r"ckanext\.freshness(\.[a-z_]+)+")
-READERS = {"option", "words", "flag", "_limit"}
+READERS = {"option", "words", "flag"}
 """Functions of settings.py that take an option's name."""
 
 
@@ -234,8 +221,7 @@ def test_a_sites_rules() -> None:
     given = {
         "ckanext.freshness.check.host_limits": ["fast.example.org=8,50.5"],
         "ckanext.freshness.check_intervals": ["7:0.5", "365:2", "14"],
-        "ckanext.freshness.connections": ["check:3", "harvest:9"],
-        "ckanext.freshness.read_timeout": ["60"],
+        "ckanext.freshness.connections": 3,
     }
     with contextlib.ExitStack() as stack:
         for key, value in given.items():
@@ -245,13 +231,11 @@ def test_a_sites_rules() -> None:
     assert checks.policy == HostPolicy(3, 4.0, failures=10)
     # What a host has of its own takes nothing else from it.
     assert checks.policies == {"fast.example.org": HostPolicy(8, 50.5, failures=10)}
-    assert (harvest[0].connections, harvest[1].read, checks.limits.read) == (9, 60, 60)
-    assert (harvest[1].head, checks.limits.head) == (240, 240)
+    assert (harvest[0].connections, harvest[0].per_second) == (8, 50)
     # An hour is for all attempts of a check, but for each of a harvest.
     assert (harvest[1].all_attempts, checks.limits.all_attempts) == (math.inf, 3600)
     days = {frequency: checks.rules.intervals.of(frequency) for frequency in (1, 7, 8, 365, 366)}
     assert [one / timedelta(days=1) for one in days.values()] == [0.5, 0.5, 2, 2, 14]
-    assert settings.broken_rule() == (3, timedelta(days=1))
     assert settings.resource_fields() == {"last_modified", "size", "mimetype"}
 
 
@@ -282,7 +266,7 @@ def test_what_requests_say_of_the_site(
             with pytest.raises(FetchError):
                 settings.web(Limits())
             return
-        check, harvest = (settings.web(Limits(), purpose) for purpose in ("check", "harvest"))
+        check, harvest = (settings.web(Limits(), is_check=one) for one in (True, False))
     version = metadata.version("ckanext-freshness")
     assert check.user_agent == f"Mozilla/5.0 (compatible; ckanext-freshness/{version}; {about})"
     assert harvest.user_agent == f"ckanext-freshness/{version} ({about})"

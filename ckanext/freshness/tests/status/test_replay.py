@@ -19,7 +19,6 @@ import pytest
 import sqlalchemy as sa
 from ckan.tests import factories, helpers
 
-from ckanext.freshness import settings
 from ckanext.freshness.checking.decisions import KnownContent
 from ckanext.freshness.checking.selection import is_broken
 from ckanext.freshness.checking.stored_values import read
@@ -144,20 +143,13 @@ class Played:
         return "\n\n\n".join(parts) + "\n"
 
     def _files(self, number: int, stage: Stage) -> Iterator[Sequence[str]]:
-        options = settings.checks()
         rows = {row.name: row for row in model.Session.execute(sa.text(_KNOWN)).all()}
         for file in (file for dataset in self._scenario.datasets for file in dataset.files):
             row = rows.get(file)
             if row is None:
                 continue
             tried, facts = day(row.tried_at) == str(number), read(KnownContent, row.known)
-            broken = is_broken(
-                row.failures,
-                row.failing_since,
-                row.tried_at,
-                least_failures=options.rules.broken_after_failures,
-                least_span=options.rules.broken_after,
-            )
+            broken = is_broken(row.failures, row.failing_since, row.tried_at)
             yield (
                 file,
                 " ".join(stage.asked.get(file, ["-"])).replace("200 200", "200 twice"),
