@@ -17,34 +17,14 @@ from ..copies.store import StagedBody
 from ..web.errors import FetchError
 from ..web.exchange import Answer, Body, RequestAttempts, Sink
 from ..web.urls import Target
-from . import decisions
+from . import decisions, outcomes
 from .answers import AnswerHeaders, may_be_of_store, read_headers
-from .decisions import (
-    OUTCOMES,
-    CheckResult,
-    Decision,
-    Outcome,
-    ResourceToCheck,
-)
+from .decisions import OUTCOMES, CheckResult, Decision, Outcome, ResourceToCheck
 from .engine import NextStep, check_all
 from .formats import kind_of_text
 from .hasher import ContentSandbox, FirstBytes, Hasher
 from .hdx_requests import HdxRequests, share_requests
-from .outcomes import (
-    NO_FILE,
-    WALL,
-    FirstDownload,
-    Link,
-    Received,
-    after_first,
-    after_second,
-    attempt_without_answer,
-    concluded,
-    promise_of,
-    refresh_target,
-    result_of,
-    without_second,
-)
+from .outcomes import Link, Received, promise_of
 from .own_network import OwnNetwork
 from .shapes import Tables
 
@@ -122,7 +102,8 @@ class HdxCheck:
         self._incoming: _Incoming | None = None
         self._steps: list[Decision] = []
         """The decision for each resource, by the latest headers or hash."""
-        self._first: FirstDownload | None = None
+        self._first: Received | None = None
+        """The download with a new hash, which a second one is to confirm."""
 
     # What is asked
 
@@ -140,37 +121,35 @@ class HdxCheck:
         self._requests.again(self._choose_sink, page, is_second=is_second)
         return NextStep.ASK_NOW
 
-    def _follows_refresh(self, received: Received, found: Sequence[_Found]) -> bool:
-        """Ask for the URL to which a page sends browsers, with the cookies of the page."""
-        is_page = any(one.step.reason in NO_FILE for one in found)
-        is_error = any(one.step.outcome is Outcome.ERROR for one in found)
-        if not (is_page or is_error) or not self._requests.may_follow_page:
-            return False
-        target = refresh_target(
-            self._requests.answering,
-            received,
-            is_page=is_page,
-            is_data_promised=not any(promise_of(one).takes_pages for one in self._resources),
-        )
-        if target is None:
-            return False
-        for one in found:
-            # Any other page is no more than a redirect.
-            if one.step.reason in (None, WALL, "leads on"):
-                self._before.setdefault(one.resource.resource_id, one)
-        self._requests.follow_page(target)
-        self._ask_again(received.answer)
-        return True
+    def _asks_once_more(self, received: Received, found: Sequence[_Found]) -> bool:
+        """Ask where a page sends browsers, or in another manner, if that may bring the file.
 
-    def _asks_otherwise(self, status: int, found: Sequence[_Found]) -> bool:
-        """Ask in another manner, whose answer counts only if it brings the file."""
-        is_page = any(one.step.reason in NO_FILE for one in found)
-        is_wall = any(one.step.reason == WALL for one in found)
-        if not self._requests.ask_otherwise(status, is_page=is_page, is_wall=is_wall):
+        Only the file counts: without it, the answer so far does.
+        """
+        is_page = any(one.step.reason in outcomes.NO_FILE for one in found)
+        is_wall = any(one.step.reason == outcomes.WALL for one in found)
+        is_error = any(one.step.outcome is Outcome.ERROR for one in found)
+        target = None
+        if (is_page or is_error) and self._requests.may_follow_page:
+            target = outcomes.refresh_target(
+                self._requests.answering,
+                received,
+                is_page=is_page,
+                is_data_promised=not any(promise_of(one).takes_pages for one in self._resources),
+            )
+        if target is not None:
+            self._requests.follow_page(target)
+            # Any other page is no more than a redirect.
+            counting = [
+                one for one in found if one.step.reason in (None, outcomes.WALL, "leads on")
+            ]
+        elif self._requests.ask_otherwise(received.answer.status, is_page=is_page, is_wall=is_wall):
+            counting = [one for one in found if one.step.outcome is not None]
+        else:
             return False
-        for one in found:
-            if one.step.outcome is not None:
-                self._before.setdefault(one.resource.resource_id, one)
+        for one in counting:
+            self._before.setdefault(one.resource.resource_id, one)
+        self._ask_again(received.answer)
         return True
 
     # What comes
@@ -237,31 +216,28 @@ class HdxCheck:
             self._found(resource, step, received)
             for resource, step in zip(self._resources, self._steps, strict=True)
         ]
-        if self._follows_refresh(received, found):
+        if self._asks_once_more(received, found):
             return NextStep.ASK_NOW
-        if self._asks_otherwise(answer.status, found):
-            return self._ask_again(answer)
         tables = await self._tables(found)
         unconfirmed = [one for one in found if one.step.outcome is None]
         for one in found:
             if one.step.outcome is not None:
-                result = result_of(self._link, *one, self._first)
+                result = outcomes.result_of(self._link, *one, self._first)
                 sink(_with_body(result, tables, incoming.hasher))
         self.close()
         if not unconfirmed:
             return NextStep.END
-        assert hashed is not None
         self._resources = [one.resource for one in unconfirmed]
         self._steps = [one.step for one in unconfirmed]
-        self._first = FirstDownload(hashed.digest, received.at, incoming.headers)
+        self._first = received
         self._ask_again(answer)
         return NextStep.CONFIRM
 
     def _found(self, resource: ResourceToCheck, step: Decision, received: Received) -> _Found:
         if self._first is not None:
-            step = after_second(resource, step, received, self._first)
+            step = outcomes.after_second(resource, step, received, self._first)
             return _Found(resource, step, received)
-        step = after_first(resource, step, received)
+        step = outcomes.after_first(resource, step, received)
         is_useful = step.outcome is None or OUTCOMES[step.outcome].is_useful
         found = _Found(resource, step, received)
         return found if is_useful else self._before.get(resource.resource_id, found)
@@ -289,16 +265,16 @@ class HdxCheck:
         for number, resource in enumerate(self._resources):
             before = None if self._first is not None else self._before.get(resource.resource_id)
             if before is not None:
-                sink(result_of(self._link, *before, None))
+                sink(outcomes.result_of(self._link, *before, None))
                 continue
             if self._first is not None:
-                step = without_second(resource, self._steps[number], self._first)
+                step = outcomes.without_second(resource, self._steps[number], self._first)
             else:
                 modified = self._steps[number].modified if self._steps else None
                 step = decisions.after_failure(resource.known, error.reason, headers, modified)
             answered = headers if step.modified is not None and self._first is None else None
-            attempt = attempt_without_answer(self._link, step, error, answered, at)
-            sink(concluded(self._link, resource, step, attempt, self._first))
+            attempt = outcomes.attempt_without_answer(self._link, step, error, answered, at)
+            sink(outcomes.concluded(self._link, resource, step, attempt, self._first))
         return NextStep.END
 
 

@@ -10,37 +10,10 @@ from msgspec.structs import replace
 from ..web.errors import FailureReason, FetchError, Meaning
 from ..web.exchange import Answer
 from ..web.urls import Target, display_url, join_url
-from . import decisions
-from .answers import (
-    NOT_THERE,
-    AnswerHeaders,
-    may_be_of_store,
-    mimetype_of,
-    refusal_of_store,
-    status_in_words,
-)
-from .decisions import (
-    OUTCOMES,
-    UNOPENED,
-    Attempt,
-    CheckResult,
-    Decision,
-    Digest,
-    KnownContent,
-    Outcome,
-    ResourceToCheck,
-    outcome_in_words,
-)
-from .formats import (
-    FormatMismatch,
-    PromisedFormat,
-    SentAs,
-    is_no_evidence,
-    is_page,
-    outline,
-    promise,
-    verdict,
-)
+from . import answers, decisions, formats
+from .answers import AnswerHeaders, mimetype_of, status_in_words
+from .decisions import OUTCOMES, Attempt, CheckResult, Decision, Digest, Outcome, ResourceToCheck
+from .formats import FormatMismatch, PromisedFormat, SentAs
 from .hasher import FirstBytes, HashedBody
 from .pages import PageKind, kind_of_page, refresh_of
 
@@ -86,11 +59,17 @@ class Received(NamedTuple):
     def body(self) -> HashedBody | FirstBytes | None:
         return self.hashed or self.beginning
 
+    @property
+    def digest(self) -> Digest:
+        """The hashes of a body that was read whole."""
+        assert self.hashed is not None
+        return self.hashed.digest
+
     def mismatch(self, resource: ResourceToCheck) -> FormatMismatch | None:
         """Return how the body differs from the format that the catalogue promises; None if it may fit."""
         if self.body is None:
             return None
-        return verdict(
+        return formats.verdict(
             promise_of(resource),
             self.body.first,
             self.body.size,
@@ -104,10 +83,12 @@ class Received(NamedTuple):
         :param mismatch: how it differs from the promised format
         """
         body, status = self.body, self.headers.status
-        if body is None or status in NOT_THERE:
+        if body is None or status in answers.NOT_THERE:
             return PageKind.OTHER
         in_place = mismatch is not None and mismatch.meaning is Meaning.FAILED and mismatch.is_page
-        is_meant = mismatch is None and promise_of(resource).takes_pages and is_page(body.first)
+        is_meant = (
+            mismatch is None and promise_of(resource).takes_pages and formats.is_page(body.first)
+        )
         if not (in_place or is_meant or status >= 400):
             return PageKind.OTHER
         return kind_of_page(body.first, body.size, is_data_promised=in_place)
@@ -117,24 +98,13 @@ class Received(NamedTuple):
         return (
             resource.doubts
             and self.body is not None
-            and is_no_evidence(promise_of(resource), self.body.first, self._sent_as)
+            and formats.is_no_evidence(promise_of(resource), self.body.first, self._sent_as)
         )
 
     @property
     def _sent_as(self) -> SentAs:
         answer = self.answer
         return SentAs(mimetype_of(answer), answer.final_url, "Content-Encoding" in answer.headers)
-
-
-class FirstDownload(NamedTuple):
-    """A download with a new hash, which a second one is to confirm.
-
-    :ivar at: when it ended, aware
-    """
-
-    digest: Digest
-    at: datetime
-    headers: AnswerHeaders
 
 
 def refresh_target(
@@ -183,16 +153,14 @@ def after_first(resource: ResourceToCheck, step: Decision, received: Received) -
         words = f"answered {_WALL_PAGE}: the link may still work in a browser"
         return Decision(resource.known, Outcome.CANNOT_TELL, None, WALL, words)
     if not may_be_file:
-        return step._replace(words=outcome_in_words(step, received.headers))
+        return step._replace(words=decisions.outcome_in_words(step, received.headers))
     if mismatch is not None and mismatch.meaning is not Meaning.WORKS:
         return _without_file(resource, mismatch, page, received.at)
     if received.is_no_evidence(resource):
         # What is known of a file stays: a page may stand in its place for a while.
         step = Decision(replace(known, unconfirmed=None), Outcome.PAGE)
     elif step.outcome is None:
-        assert received.hashed is not None
-        digest = received.hashed.digest
-        step = decisions.after_hash(known, received.headers, digest, step.modified)
+        step = decisions.after_hash(known, received.headers, received.digest, step.modified)
     assert body is not None
     return _with_kind(step, body, mismatch)
 
@@ -231,22 +199,22 @@ def _is_accepted(resource: ResourceToCheck, mismatch: FormatMismatch, received: 
     return has_waited and mismatch.in_time is Meaning.WORKS
 
 
-def _is_known(known: KnownContent, received: Received) -> bool:
+def _is_known(known: decisions.KnownContent, received: Received) -> bool:
     hashed = received.hashed
     return hashed is not None and hashed.digest.content in (known.hash, *known.earlier)
 
 
 def _refusal(resource: ResourceToCheck, received: Received) -> str | None:
     """Return why nobody gets the file, if an object store says so."""
-    if received.body is None or not may_be_of_store(received.answer):
+    if received.body is None or not answers.may_be_of_store(received.answer):
         return None
     worked = resource.known.hash is not None
-    code = refusal_of_store(received.body.first, worked=worked)
+    code = answers.refusal_of_store(received.body.first, worked=worked)
     return code and f"answered {status_in_words(received.headers.status)}: {code} in its store"
 
 
 def after_second(
-    resource: ResourceToCheck, step: Decision, received: Received, first: FirstDownload
+    resource: ResourceToCheck, step: Decision, received: Received, first: Received
 ) -> Decision:
     """Decide what the second download means for a resource.
 
@@ -268,11 +236,11 @@ def after_second(
     )
     if step.outcome is Outcome.UNCONFIRMED:
         words = "could be opened at only one of two downloads"
-        return step._replace(reason=UNOPENED, words=words)
+        return step._replace(reason=decisions.UNOPENED, words=words)
     return _with_kind(step, hashed, mismatch)
 
 
-def without_second(resource: ResourceToCheck, step: Decision, first: FirstDownload) -> Decision:
+def without_second(resource: ResourceToCheck, step: Decision, first: Received) -> Decision:
     """Decide for a resource whose second download failed.
 
     :param step: the decision about the first one
@@ -289,10 +257,10 @@ def _with_kind(
     last = step.known.outline
     is_other = isinstance(body, HashedBody) and step.outcome is not Outcome.SAME_HASH
     if step.outcome is not Outcome.PAGE and (last is None or is_other):
-        last = outline(body.first, body.size)
+        last = formats.outline(body.first, body.size)
     elif last is None:
         # By its names, the error text of a lost service is known.
-        last = outline(body.first, 0)
+        last = formats.outline(body.first, 0)
     promised, found = (mismatch.promised, mismatch.found.value) if mismatch else (None, None)
     known = step.known
     if (last, promised, found) == (known.outline, known.promised, known.found):
@@ -303,7 +271,7 @@ def _with_kind(
 
 def promise_of(resource: ResourceToCheck) -> PromisedFormat:
     """Return the format that the catalogue promises."""
-    return promise(resource.format, resource.mimetype)
+    return formats.promise(resource.format, resource.mimetype)
 
 
 # Results
@@ -314,7 +282,7 @@ def result_of(
     resource: ResourceToCheck,
     step: Decision,
     received: Received,
-    first: FirstDownload | None,
+    first: Received | None,
 ) -> CheckResult:
     """Return the result of a check that an answer ends, without shape and file."""
     answer, headers = received.answer, received.headers
@@ -379,7 +347,7 @@ def concluded(
     resource: ResourceToCheck,
     step: Decision,
     attempt: Attempt,
-    first: FirstDownload | None,
+    first: Received | None,
 ) -> CheckResult:
     """Return the result of a check by its last decision, as far as that knows it."""
     known = step.known
