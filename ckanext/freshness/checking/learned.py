@@ -29,7 +29,7 @@ from .selection import (
     Best,
     Candidate,
     Entry,
-    SelectionReason,
+    LeftOut,
     SelectionRules,
     left_out,
     may_soon_be_broken,
@@ -72,14 +72,6 @@ _STATUS = 40.0
 _STRETCHED = 1.1
 """From how many times its length on an interval counts as stretched: a night more is none."""
 
-_FIRST = frozenset(
-    {
-        SelectionReason.UNCONFIRMED,
-        SelectionReason.FAILING,
-        SelectionReason.NEW,
-    }
-)
-
 
 def rate(frequency_days: int | None, changes: float, days: float) -> float:
     """Return the changes of a file that are expected in a day.
@@ -98,13 +90,14 @@ def rate(frequency_days: int | None, changes: float, days: float) -> float:
 class Priority(NamedTuple):
     """The priority of a check.
 
-    :ivar score: rank among the checks of the same reason
-    :ivar value: rank among all checks
+    :ivar value: rank among all checks, or among those that must not wait
+    :ivar share: of the longest time between two checks that has passed; 1 or more if it is over
+    :ivar is_first: whether the check must not wait
     """
 
-    reason: SelectionReason
-    score: float
     value: float
+    share: float = 0.0
+    is_first: bool = False
 
 
 class LearnedSelection:
@@ -129,20 +122,20 @@ class LearnedSelection:
         self._valuable = Best(budget)
         self._chosen: dict[str, Entry] | None = None
 
-    def add(self, candidate: Candidate) -> SelectionReason | None:
+    def add(self, candidate: Candidate) -> LeftOut | None:
         """Offer a candidate. Return why it is left out; None if it may be chosen."""
         reason = left_out(candidate, self._rules)
         if reason is not None:
             return reason
         priority = priority_of(candidate, self._now, self._rules)
         if priority is None:
-            return SelectionReason.NOT_DUE
+            return None
         self._offered += 1
-        if priority.reason in _FIRST:
+        if priority.is_first:
             self._first.add(priority.value, self._offered, candidate)
             return None
-        if priority.reason is SelectionReason.BOUND:
-            left = self._bound.add(priority.score, self._offered, candidate)
+        if priority.share >= 1:
+            left = self._bound.add(priority.share, self._offered, candidate)
             self._stretch = max(self._stretch, left or 1.0)
         self._valuable.add(priority.value, self._offered, candidate)
         return None
@@ -184,24 +177,21 @@ def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> P
     """Return the priority of a check; None if the resource was checked less than a day ago."""
     last = candidate.checked_at
     if last is None:
-        return Priority(SelectionReason.NEW, 0.0, 0.0)
+        return Priority(0.0, is_first=True)
     waited = now - last
     if waited < _DAY - SLACK:
         return None
     age = waited / _DAY
     if candidate.unconfirmed:
-        return Priority(SelectionReason.UNCONFIRMED, age, 2e9 + age)
+        return Priority(2e9 + age, is_first=True)
     if may_soon_be_broken(candidate):
-        return Priority(SelectionReason.FAILING, age, 1e9 + age)
+        return Priority(1e9 + age, is_first=True)
     value, bound = 0.0, REACHABLE
     if not candidate.failures:
         value = _value(candidate, now, age)
     else:
         bound = BROKEN if candidate.succeeded_at is not None else UNREACHABLE
-    share = waited / (bound - SLACK)
-    if share >= 1:
-        return Priority(SelectionReason.BOUND, share, value)
-    return Priority(SelectionReason.EXPECTED, value, value)
+    return Priority(value, waited / (bound - SLACK))
 
 
 def _value(candidate: Candidate, now: datetime, age: float) -> float:

@@ -26,7 +26,7 @@ from ..ckan_adapter.core import model
 from ..dates import utc
 from ..model import CheckRun, FreshnessTransition
 from .decisions import OUTCOMES, CheckResult, Outcome, ResourceToCheck
-from .selection import Candidate, SelectionReason
+from .selection import Candidate, LeftOut
 
 ALL_HOSTS = "*"
 """The key of a run's figures of all hosts; no host can have this name."""
@@ -89,9 +89,9 @@ _OF_METADATA = {
     FILESTORE: DatasetFact.KNOWN | DatasetFact.FILESTORE,
 }
 
-_PLACES: Mapping[SelectionReason | None, str] = {
-    SelectionReason.INTERNAL: "internal-",
-    SelectionReason.AD_HOC: "adhoc-",
+_PLACES: Mapping[LeftOut | None, str] = {
+    LeftOut.INTERNAL: "internal-",
+    LeftOut.AD_HOC: "adhoc-",
 }
 """Prefixes of the labels of resources that are never checked, because of their place."""
 
@@ -153,7 +153,7 @@ class RunCounts:
         self.repaired = 0
         self.longest_days = 0
 
-    def chosen(self, candidate: Candidate, reason: SelectionReason | None) -> None:
+    def chosen(self, candidate: Candidate, reason: LeftOut | None) -> None:
         """Count a resource as not checked.
 
         :param reason: that a selection gave

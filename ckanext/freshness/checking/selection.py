@@ -6,7 +6,7 @@ hashed for the longest time, so that every file is read from time to time. We ad
 update frequency are checked less often; a URL that fails is checked every night until it is broken, then less
 often, up to a week apart.
 
-:func:`choose` decides for one resource. :class:`Selection` chooses from a whole catalogue.
+:func:`is_due` decides for one resource. :class:`Selection` chooses from a whole catalogue.
 
 Moments are naive and in UTC, as the database returns them.
 """
@@ -37,8 +37,8 @@ _DOUBTFUL = 14 * _DAY
 URL neither broken nor working for so long."""
 
 
-class SelectionReason(Enum):
-    """The reason why a run checks a resource, or does not."""
+class LeftOut(Enum):
+    """The reason why no run checks a resource."""
 
     INTERNAL = "internal"
     """An upload, or a URL below the site's own: its metadata change with the file."""
@@ -48,40 +48,9 @@ class SelectionReason(Enum):
     """The dataset is archived."""
     REQUESTABLE = "requestable"
     """The dataset is only available on request."""
-    NOT_DUE = "not due"
-    """By its dataset's status and update frequency, or by its last check."""
-    UNCONFIRMED = "unconfirmed"
-    """The last check found another hash and could not confirm it."""
-    FAILING = "failing"
-    """The URL failed. The dataset's status does not matter."""
-    DUE = "due"
-    """By its dataset's status and update frequency, or the caller asked for it."""
-    NEW = "new"
-    """By the policy ``learned``, like the following: never checked."""
-    BOUND = "longest interval"
-    """Not checked for the longest time that the policy allows."""
-    EXPECTED = "change expected"
-    """The file is expected to have changed, by its earlier changes."""
 
     # By identity: Enum's own function hashes the name, several times for each resource of the catalogue.
     __hash__ = object.__hash__
-
-    @property
-    def is_checked(self) -> bool:
-        return self not in _NOT_CHECKED
-
-
-_LEFT_OUT = frozenset(
-    {
-        SelectionReason.INTERNAL,
-        SelectionReason.ARCHIVED,
-        SelectionReason.REQUESTABLE,
-        SelectionReason.AD_HOC,
-    }
-)
-"""Reasons that exclude a resource from the rotation, too."""
-
-_NOT_CHECKED = _LEFT_OUT | {SelectionReason.NOT_DUE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,18 +207,23 @@ class Selection:
         self._oldest = Best(budget)
         """The rotation's choice, by age."""
 
-    def add(self, candidate: Candidate) -> SelectionReason:
-        """Return the reason that :func:`choose` gives. The rotation may still choose the resource."""
-        reason = choose(candidate, self._now, self._rules)
-        if reason.is_checked:
+    def add(self, candidate: Candidate) -> LeftOut | None:
+        """Offer a candidate. Return why it is left out; None if it may be chosen."""
+        reason = left_out(candidate, self._rules)
+        if reason is not None:
+            return reason
+        is_checked = is_due(candidate, self._now, self._rules)
+        if is_checked:
             self._chosen.append(candidate.resource_id)
-        if may_rotate(candidate, reason, self._now, self._rules):
+        # A check without a hash reads the whole file anyway.
+        is_read = is_checked and not candidate.has_hash
+        if not is_read and may_rotate(candidate, self._now, self._rules):
             # By the last hash alone, files that cannot be read would come first in every run.
             last = candidate.hashed_at if was_found(candidate) else candidate.tried_at
             age = inf if last is None else (self._now - last) / _DAY
             self._offered += 1
             self._oldest.add(age, self._offered, candidate)
-        return reason
+        return None
 
     def chosen(self) -> list[str]:
         """Return the ids of the resources to check, at the end those of the rotation, the oldest first."""
@@ -267,29 +241,23 @@ def rotation_budget(total: int, rules: SelectionRules) -> int:
     return 0 if days <= 0 else -int(-total // max(days, 1))
 
 
-def choose(candidate: Candidate, now: datetime, rules: SelectionRules) -> SelectionReason:
-    """Decide whether a run that started at ``now`` checks a resource, apart from the rotation."""
-    excluded = left_out(candidate, rules)
-    if excluded is not None:
-        return excluded
-    reason = _reason(candidate, now, rules)
-    if reason.is_checked and not _ignores_interval(candidate, reason, rules):
-        last = candidate.checked_at
-        if last is not None and last > now - _interval(candidate, rules) + SLACK:
-            return SelectionReason.NOT_DUE
-    return reason
+def is_due(candidate: Candidate, now: datetime, rules: SelectionRules) -> bool:
+    """Decide whether a run that started at ``now`` checks a resource that is not left out.
 
-
-def may_rotate(
-    candidate: Candidate, reason: SelectionReason, now: datetime, rules: SelectionRules
-) -> bool:
-    """Decide whether the rotation may choose a resource.
-
-    :param reason: that :func:`choose` gave. If the resource is checked and has no hash, the check reads the
-        whole file anyway.
+    The rotation may choose it all the same.
     """
-    if reason in _LEFT_OUT or (reason.is_checked and not candidate.has_hash):
+    if rules.everything or (candidate.unconfirmed and was_found(candidate)):
+        return True
+    # The dataset's status does not matter for a URL that failed, or whose change is to be confirmed.
+    is_urgent = candidate.unconfirmed or candidate.failures or may_soon_be_broken(candidate)
+    if not is_urgent and not _may_be_late(candidate, now):
         return False
+    last = candidate.checked_at
+    return last is None or last <= now - _interval(candidate, rules) + SLACK
+
+
+def may_rotate(candidate: Candidate, now: datetime, rules: SelectionRules) -> bool:
+    """Decide whether the rotation may choose a resource that is not left out."""
     if not rules.rotation:
         return False
     hashed, checked = candidate.hashed_at, candidate.checked_at
@@ -301,38 +269,27 @@ def may_rotate(
     return checked + rules.longest_back_off - SLACK <= now
 
 
-def left_out(candidate: Candidate, rules: SelectionRules) -> SelectionReason | None:
-    """Return why a resource is never checked, or not by this run."""
+def left_out(candidate: Candidate, rules: SelectionRules) -> LeftOut | None:
+    """Return why no run checks a resource; None if one may."""
     if candidate.is_internal:
-        return SelectionReason.INTERNAL
+        return LeftOut.INTERNAL
     if candidate.archived:
-        return SelectionReason.ARCHIVED
+        return LeftOut.ARCHIVED
     if candidate.requestable:
-        return SelectionReason.REQUESTABLE
+        return LeftOut.REQUESTABLE
     if candidate.host in rules.adhoc_hosts:
-        return SelectionReason.AD_HOC
+        return LeftOut.AD_HOC
     return None
 
 
-def _reason(candidate: Candidate, now: datetime, rules: SelectionRules) -> SelectionReason:
-    """Return why a resource is checked or not, apart from intervals."""
-    if candidate.unconfirmed:
-        return SelectionReason.UNCONFIRMED
-    if rules.everything:
-        return SelectionReason.DUE
-    if candidate.failures or may_soon_be_broken(candidate):
-        return SelectionReason.FAILING
+def _may_be_late(candidate: Candidate, now: datetime) -> bool:
+    """Decide whether a dataset is due, by its status and its update frequency."""
     frequency = candidate.frequency_days
     if frequency is None or frequency <= 0:
         # Without a frequency, or updated live, never or as needed, the dataset becomes never due.
-        return SelectionReason.NOT_DUE
+        return False
     # Daily data are checked at any status.
-    is_fresh = frequency != DAILY and candidate.due is not None and candidate.due > now
-    return SelectionReason.NOT_DUE if is_fresh else SelectionReason.DUE
-
-
-def _ignores_interval(candidate: Candidate, reason: SelectionReason, rules: SelectionRules) -> bool:
-    return rules.everything or (reason is SelectionReason.UNCONFIRMED and was_found(candidate))
+    return frequency == DAILY or candidate.due is None or candidate.due <= now
 
 
 def _interval(candidate: Candidate, rules: SelectionRules) -> timedelta:

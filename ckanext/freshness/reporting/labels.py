@@ -25,7 +25,7 @@ from ..aging.status import GROUPS, NO_WORKING_LINK, Status
 from ..checking.checkers import link_problems
 from ..checking.decisions import Outcome, outcomes_that
 from ..checking.observations import Precision, period_of
-from ..checking.selection import SelectionReason
+from ..checking.selection import LeftOut
 from ..ckan_adapter.core import NAMES
 from ..dates import aware, parse_date, utc_now
 from ..status.indexing import judged_extras
@@ -191,14 +191,12 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         "downloaded": N_("The file was downloaded."),
     },
     "not checked": {
-        SelectionReason.INTERNAL.value: N_(
+        LeftOut.INTERNAL.value: N_(
             "This file is hosted on this portal. There is no link to check."
         ),
-        SelectionReason.AD_HOC.value: _AD_HOC,
-        SelectionReason.ARCHIVED.value: N_(
-            "This dataset is archived. Its links are no longer checked."
-        ),
-        SelectionReason.REQUESTABLE.value: N_(
+        LeftOut.AD_HOC.value: _AD_HOC,
+        LeftOut.ARCHIVED.value: N_("This dataset is archived. Its links are no longer checked."),
+        LeftOut.REQUESTABLE.value: N_(
             "This data is only available on request. There is no link to check."
         ),
     },

@@ -20,7 +20,7 @@ from .. import settings
 from ..checking import check_rows, formats, selection
 from ..checking.checkers import checked_elsewhere
 from ..checking.decisions import UNOPENED, Outcome, outcomes_that
-from ..checking.selection import SelectionReason, SelectionRules, left_out
+from ..checking.selection import LeftOut, SelectionRules, left_out
 from ..ckan_adapter import database
 from ..ckan_adapter.core import model
 from ..dates import utc_text
@@ -41,7 +41,7 @@ FIELDS = (
 )
 """Keys of a link, as :func:`of_dataset` returns it."""
 
-_NEVER = (SelectionReason.ARCHIVED, SelectionReason.REQUESTABLE)
+_NEVER = (LeftOut.ARCHIVED, LeftOut.REQUESTABLE)
 """Reasons of a dataset why its links are not checked."""
 
 
@@ -132,7 +132,7 @@ def state_of(outcome: str | None, failures: int, *, is_broken: bool, never: str 
     :param failures: failed checks since the last success
     :param never: why the link is never checked; None if it is
     """
-    if never == SelectionReason.INTERNAL.value:
+    if never == LeftOut.INTERNAL.value:
         return "internal"
     if is_broken:
         return "broken"
@@ -152,9 +152,9 @@ UNCHECKED = outcomes_that(lambda traits: not traits.found)
 def _never_checked(row: Any, rules: SelectionRules) -> str | None:
     """Return the reason why no run ever checks this URL, whatever its dataset; None if there is none."""
     if row.is_here:
-        return SelectionReason.INTERNAL.value
+        return LeftOut.INTERNAL.value
     is_ad_hoc = host_of(row.url or "") in rules.adhoc_hosts
-    return SelectionReason.AD_HOC.value if is_ad_hoc else None
+    return LeftOut.AD_HOC.value if is_ad_hoc else None
 
 
 # PostgreSQL plans a lateral join without a limit as a plain join.

@@ -21,7 +21,7 @@ from ckanext.freshness.checking.run_records import (
     RunCounts,
     metadata_change,
 )
-from ckanext.freshness.checking.selection import SelectionReason
+from ckanext.freshness.checking.selection import LeftOut
 from ckanext.freshness.tests.checking.rows import NEW, finding, visit
 from ckanext.freshness.web.errors import FailureReason
 
@@ -47,7 +47,7 @@ def found(
     )
 
 
-def see(counts: RunCounts, package_id: str, reason: SelectionReason, metadata: str) -> None:
+def see(counts: RunCounts, package_id: str, reason: LeftOut | None, metadata: str) -> None:
     counts.chosen(
         NEW._replace(
             package_id=package_id,
@@ -60,7 +60,7 @@ def see(counts: RunCounts, package_id: str, reason: SelectionReason, metadata: s
 
 def check(counts: RunCounts, result: CheckResult) -> None:
     metadata = metadata_change(result.resource)
-    see(counts, result.resource.package_id, SelectionReason.NOT_DUE, metadata)
+    see(counts, result.resource.package_id, None, metadata)
     counts.checked(result)
 
 
@@ -80,7 +80,7 @@ def test_labels_of_what_is_visited(
     metadata: str, header: bool, outcome: Outcome, label: str
 ) -> None:
     counts = RunCounts()
-    see(counts, "p", SelectionReason.NOT_DUE, metadata)
+    see(counts, "p", None, metadata)
     counts.checked(found(outcome, metadata=metadata, modified=BEFORE if header else None))
     assert counts.resources() == {label: 1}
 
@@ -111,7 +111,7 @@ def test_a_link_is_put_off_only_if_it_was_not_asked() -> None:
 def test_labels_of_datasets(resources: list[str], updated: DatasetFact, label: str) -> None:
     counts = RunCounts()
     for metadata in resources:
-        see(counts, "p", SelectionReason.INTERNAL, metadata)
+        see(counts, "p", LeftOut.INTERNAL, metadata)
     counts.updated("p", updated)
     counts.dataset("p", Status.FRESH, 7)
     assert counts.datasets() == {f"0: Fresh, Updated {label}": 1}
@@ -131,7 +131,7 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
     outcomes: list[Outcome], label: str
 ) -> None:
     counts = RunCounts()
-    see(counts, "p", SelectionReason.NOT_DUE, NOTHING)
+    see(counts, "p", None, NOTHING)
     for outcome in outcomes:
         check(counts, found(outcome))
     counts.dataset("p", Status.DUE, 7)

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.learned import LearnedSelection, Priority, priority_of
+from ckanext.freshness.checking.learned import LearnedSelection, priority_of
 from ckanext.freshness.checking.selection import (
     Candidate,
+    LeftOut,
     Selection,
-    SelectionReason,
     SelectionRules,
-    choose,
-    may_rotate,
+    is_due,
+    left_out,
     rotation_budget,
 )
 from ckanext.freshness.tests.checking.rows import NEW, NOW
@@ -53,16 +53,18 @@ def failed(checked_at: datetime, failures: int, **more: Any) -> dict[str, Any]:
     }
 
 
-def reason(rules: SelectionRules = RULES, **facts: Any) -> SelectionReason:
-    return choose(NEW._replace(**facts), NOW, rules)
+def is_checked(rules: SelectionRules = RULES, **facts: Any) -> bool:
+    return is_due(NEW._replace(**facts), NOW, rules)
 
 
-def rotates(candidate: Candidate, now: datetime = NOW, rules: SelectionRules = RULES) -> bool:
-    return may_rotate(candidate, choose(candidate, now, rules), now, rules)
+def rotates(candidate: Candidate, rules: SelectionRules = RULES) -> bool:
+    selection = Selection(NOW, rules, 1)
+    selection.add(candidate)
+    return bool(selection.rotation())
 
 
 @pytest.mark.parametrize(
-    ("facts", "is_due"),
+    ("facts", "is_late"),
     [
         ({}, True),
         ({"due": NOW}, True),
@@ -75,32 +77,33 @@ def rotates(candidate: Candidate, now: datetime = NOW, rules: SelectionRules = R
         ({"frequency_days": None, "due": None}, False),
     ],
 )
-def test_the_datasets_status_decides(facts: dict[str, Any], is_due: bool) -> None:
-    expected = SelectionReason.DUE if is_due else SelectionReason.NOT_DUE
-    assert reason(**facts) is expected
+def test_the_datasets_status_decides(facts: dict[str, Any], is_late: bool) -> None:
+    assert is_checked(**facts) is is_late
 
 
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ({"is_internal": True}, SelectionReason.INTERNAL),
-        ({"host": "proxy.example.org"}, SelectionReason.AD_HOC),
-        ({"archived": True}, SelectionReason.ARCHIVED),
-        ({"requestable": True}, SelectionReason.REQUESTABLE),
+        ({"is_internal": True}, LeftOut.INTERNAL),
+        ({"host": "proxy.example.org"}, LeftOut.AD_HOC),
+        ({"archived": True}, LeftOut.ARCHIVED),
+        ({"requestable": True}, LeftOut.REQUESTABLE),
     ],
 )
 @pytest.mark.parametrize("everything", [False, True])
 @pytest.mark.parametrize("unconfirmed", [False, True])
 def test_some_are_left_out_whatever_their_status(
-    facts: dict[str, Any], expected: SelectionReason, everything: bool, unconfirmed: bool
+    facts: dict[str, Any], expected: LeftOut, everything: bool, unconfirmed: bool
 ) -> None:
     rules = replace(RULES, everything=everything)
     candidate = NEW._replace(unconfirmed=unconfirmed, **facts)
-    assert choose(candidate, NOW, rules) is expected
-    assert not rotates(candidate, NOW, rules)
+    assert left_out(candidate, rules) is expected
+    for selection in (Selection(NOW, rules, 1), LearnedSelection(NOW, rules, 1, 1)):
+        assert selection.add(candidate) is expected
+        assert not selection.chosen()
 
 
-@pytest.mark.parametrize("policy", [choose, priority_of])
+@pytest.mark.parametrize("policy", [is_due, priority_of])
 @pytest.mark.parametrize(
     ("facts", "is_failing"),
     [
@@ -116,8 +119,8 @@ def test_what_waits_for_its_file_is_checked_nightly(
     policy: Any, facts: dict[str, Any], is_failing: bool
 ) -> None:
     found = policy(NEW._replace(frequency_days=365, **facts), NOW, RULES)
-    found = found.reason if isinstance(found, Priority) else found
-    assert (found is SelectionReason.FAILING) is is_failing
+    is_first = found if isinstance(found, bool) else found is not None and found.is_first
+    assert is_first is is_failing
 
 
 INTERVALS = [
@@ -133,9 +136,9 @@ def test_low_frequencies_are_visited_less_often(
     # An hour early, since runs do not start at the same second each night.
     at = NOW - days * DAY + HOUR - late
     facts = hashed(at, frequency_days=frequency)
-    assert reason(**facts).is_checked is checks
+    assert is_checked(**facts) is checks
     if not checks:
-        assert reason(replace(RULES, everything=True), **facts).is_checked
+        assert is_checked(replace(RULES, everything=True), **facts)
 
 
 @pytest.mark.parametrize(
@@ -154,12 +157,12 @@ def test_what_fails_is_checked_nightly_until_it_is_broken_then_less_often(
 ) -> None:
     at = NOW - days * DAY + HOUR
 
-    def seen(checked_at: datetime) -> SelectionReason:
-        return reason(**failed(checked_at, failures, frequency_days=frequency))
+    def seen(checked_at: datetime) -> bool:
+        return is_checked(**failed(checked_at, failures, frequency_days=frequency))
 
-    assert seen(at).is_checked
-    assert seen(at - SECOND).is_checked
-    assert seen(at + SECOND) is SelectionReason.NOT_DUE
+    assert seen(at)
+    assert seen(at - SECOND)
+    assert not seen(at + SECOND)
 
 
 @pytest.mark.parametrize(
@@ -186,16 +189,16 @@ def test_what_fails_is_checked_whatever_the_datasets_status(
 ) -> None:
     at = NOW - days * DAY + HOUR
     facts = {**failed(at, failures), "failing_since": at - span, **facts}
-    assert reason(**facts) is SelectionReason.FAILING
+    assert is_checked(**facts)
     facts |= {"checked_at": at + SECOND}
-    assert reason(**facts) is SelectionReason.NOT_DUE
+    assert not is_checked(**facts)
 
 
 def test_a_check_that_could_not_tell_breaks_no_link() -> None:
     facts = {**failed(NOW - 2 * DAY, 3), "failing_since": NOW - 2 * DAY - HOUR}
     # A server that blocks checks has been asked since.
     facts |= {"checked_at": NOW - DAY, "tried_at": NOW - DAY}
-    assert reason(**facts) is SelectionReason.FAILING
+    assert is_checked(**facts)
 
 
 FRESH: dict[str, Any] = {"due": NOW + DAY}
@@ -225,7 +228,7 @@ def test_the_rotation_takes_what_was_not_hashed_for_long(
 ) -> None:
     candidate = NEW._replace(**facts)
     assert rotates(candidate) is is_candidate
-    assert not rotates(candidate, rules=replace(RULES, rotation=timedelta(0)))
+    assert not rotates(candidate, replace(RULES, rotation=timedelta(0)))
 
 
 @pytest.mark.parametrize(
@@ -300,7 +303,11 @@ def test_each_is_picked_once_and_the_rotation_keeps_to_its_budget(
     chosen = selection.chosen()
     assert len(set(chosen)) == len(chosen)
     assert len(selection.rotation()) <= budget
-    checked = {id_ for id_, reason in reasons.items() if reason.is_checked}
+    checked = {
+        row.resource_id
+        for row in rows
+        if reasons[row.resource_id] is None and is_due(row, NOW, rules)
+    }
     assert set(chosen) == checked | selection.rotation()
 
 
