@@ -203,6 +203,7 @@ def resources_to_check(
                 has_shape=row.has_shape,
                 is_new=row.is_new,
                 is_touched=row.is_touched,
+                is_failing=row.is_failing,
                 date_column=row.date_column,
             )
 
@@ -358,7 +359,7 @@ SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     r.url = e.access_url AND coalesce(e.download_url, '') = '' AS may_be_landing_page,
     CAST(c.known AS text) AS known, c.shape IS NOT NULL AS has_shape, m.date_column, d.frequency_days,
-    {_IS_NEW} AS is_new, {_IS_TOUCHED} AS is_touched, EXISTS (
+    {_IS_NEW} AS is_new, {_IS_TOUCHED} AS is_touched, c.failures > 0 AS is_failing, EXISTS (
         SELECT FROM freshness_check o WHERE o.package_id = c.package_id AND o.hides_changes
     ) AS hides_changes, (
         SELECT max(e.happened_at) FROM freshness_evidence e

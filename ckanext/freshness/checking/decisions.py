@@ -229,6 +229,7 @@ class ResourceToCheck(NamedTuple):
     :ivar has_shape: whether the shape of the stored content was read
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
+    :ivar is_failing: whether its last check failed
     :ivar doubts: whether dates and pages are doubted, as by the policy ``learned``: a date counts once it was
         compared with the file's contents, and a page is no evidence. HDX believes both
     :ivar date_column: an editor's answer, see :func:`.observations.newest`
@@ -248,6 +249,7 @@ class ResourceToCheck(NamedTuple):
     has_shape: bool = False
     is_new: bool = False
     is_touched: bool = False
+    is_failing: bool = False
     doubts: bool = False
     date_column: Sequence[str | None] | None = None
 

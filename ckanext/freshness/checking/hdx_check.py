@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..copies.store import StagedBody
@@ -57,11 +58,7 @@ async def check_resources(
 ) -> None:
     """Check resources by the policy ``hdx``; see :func:`.engine.check_all`."""
     network = OwnNetwork(sink)
-
-    def begin(resource: ResourceToCheck, host: str, target: Target | None) -> HdxCheck:
-        network.expect(host)
-        return HdxCheck(tools, resource, host, target)
-
+    begin = partial(HdxCheck, tools)
     await check_all(resources, tools.client, begin, network.give, confirm_after=confirm_after)
     network.end()
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -55,18 +56,14 @@ def test_dead_files_do_not_cost_healthy_ones_their_check(
     assert (in_order[0].endswith("/healthy/4")) is postpones
 
 
-def of_hosts(number: int, port: int) -> list[ResourceToCheck]:
-    return [visit(f"http://silent{n}.example:{port}/") for n in range(number)]
+def of_hosts(number: int, port: int, name: str = "silent", **more: Any) -> list[ResourceToCheck]:
+    return [visit(f"http://{name}{n}.example:{port}/", **more) for n in range(number)]
 
 
 @pytest.mark.parametrize(
     ("hosts", "others", "is_ours"),
-    [
-        (LEAST_HOSTS, (), True),
-        (LEAST_HOSTS - 1, (), False),
-        (LEAST_HOSTS, ("/", "/missing"), False),
-    ],
-    ids=["no host answers", "a few hosts", "another host answers"],
+    [(LEAST_HOSTS, 0, True), (LEAST_HOSTS - 1, 0, False), (12, 3, True), (11, 3, False)],
+    ids=["no host answers", "a few hosts", "hosts of this network answer", "some hosts answer"],
 )
 @pytest.mark.parametrize(
     "fault", [faults.Hang(), faults.Reset(), None], ids=["hang", "reset", "no names"]
@@ -75,18 +72,20 @@ def test_silence_of_all_hosts_is_no_failure_of_theirs(
     server: FileServer,
     fault: faults.Fault | None,
     hosts: int,
-    others: Sequence[str],
+    others: int,
     is_ours: bool,
 ) -> None:
+    """The silence of hosts that were silent before tells nothing."""
     server.faults[lambda request: request.host.startswith("silent")] = fault or faults.Hang()
-    server.faults[lambda request: request.path == "/missing"] = faults.Status(404)
+    server.faults[lambda request: request.host.startswith("missing")] = faults.Status(404)
 
     def find(host: str) -> Sequence[str]:
         if host.startswith("silent") and fault is None:
             no_such_name()
         return ["127.0.0.1"]
 
-    visits = of_hosts(hosts, server.port) + [visit(f"{server.url}{path}") for path in others]
+    visits = of_hosts(hosts, server.port) + of_hosts(others, server.port, "missing")
+    visits += of_hosts(5, server.port, "silent-before", is_failing=True)
     read = 1.5 if others else 0.4
     found = run_check(visits, names=asking(find), read=read, attempts=1)
     assert len(found) == len(visits)
@@ -101,8 +100,7 @@ def test_only_an_answer_shows_that_the_network_works(server: FileServer) -> None
     names = asking(lambda _: ["127.0.0.1"])
     visits = [
         *of_hosts(LEAST_HOSTS, server.port),
-        visit("ftp://a.example/"),
-        visit("http://10.0.0.1/"),
+        *(visit(f"{url}{n}/") for url in ("ftp://a.example/", "http://10.0.0.") for n in range(4)),
     ]
     found = run_check(visits, names=names, read=0.4, attempts=1)
     assert {one.outcome for one in found} == {Outcome.CANNOT_TELL}
