@@ -106,6 +106,12 @@ class ShortText(Text):
         """The number of records at its beginning; 0 if it has one column at most."""
         return len(self.lines) if self.columns > 1 else 0
 
+    @property
+    def is_line(self) -> bool:
+        """Whether it is short, and has no more than two lines and no record."""
+        is_short = self.size < SHORT and len(self.lines) < 3
+        return is_short and not self.is_marked and self.records < 2
+
     def says_later(self) -> bool:
         """Return whether it is a JSON object that only says to come back later."""
         found = self.parsed if self.text[:1] == "{" else None
@@ -143,8 +149,10 @@ def meaning_of_text(
     :param last: the outline of the last good file; None if there was none
     :param takes_pages: whether web pages are data under the promised formats
     """
+    is_small = last is not None and file.size * _TIMES_SMALLER <= last.size
+    is_line = is_small and file.is_line
     if not words.isdisjoint(_PLAIN_TEXTS):
-        return _DATA
+        return _PERHAPS_DATA if is_line else _DATA
     text, size = file.text, file.size
     if last is not None and last.is_header(text):
         return _DATA
@@ -172,9 +180,10 @@ def meaning_of_text(
         # An interface that is asked for nothing may also say so. Those that refuse name a code.
         is_doubted = looks and size < SHORT and (not is_any or '"code"' in text)
         return _UNKNOWN if is_doubted else _DATA
-    is_small = size * _TIMES_SMALLER <= last.size
     if looks and not is_message and (is_other or is_small):
         return _ERROR
+    if is_any and is_line:
+        return _PERHAPS_ERROR
     if is_any or not last.size:
         return _PERHAPS_DATA if looks and is_other else _DATA
     if is_other and is_small and (file.is_marked or file.records < 3):

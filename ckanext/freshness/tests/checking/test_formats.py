@@ -441,6 +441,15 @@ RECORD = b"Ada,1\n"
         ("CSV", CSV, "Datenbankfehler\nBitte später versuchen\n".encode(), "perhaps"),
         ("", CSV, ERROR, True),
         ("HTML", long(PAGE), TRACE, True),
+        # A line in any words, where any file may come
+        *((name, large(CSV), b"Wartungsarbeiten\n", "perhaps") for name in ("", "Other", "TXT")),
+        ("", PDF * 2000, b"Not Found", "perhaps"),
+        ("TXT", b"A line.\n" * 9000, b"FATAL: Connection refused\n", "perhaps"),
+        ("TXT", b"A line.\n" * 2, b"FATAL: Connection refused\n", None),
+        ("TXT", b"A line.\n" * 9000, b"A line.\n" * 3, None),
+        ("TXT", None, b"Not Found", None),
+        ("", large(CSV), CSV, None),
+        ("HTML", long(PAGE), PAGE, None),
         # Names that are no errors, or that change with the data
         ("JSON", b'{"error_rate": 0.1, "mean": 3}', b'{"error_rate": 0.2, "mean": 4}', None),
         ("JSON", b'{"defaults": {"a": 1}}', b'{"defaults": {"a": 2}}', None),
