@@ -245,7 +245,7 @@ def test_no_runner_waits_for_a_host(
 def test_the_run_goes_on_while_a_change_waits_for_its_confirmation(
     server: FileServer, seen: KnownContent
 ) -> None:
-    server.files["/file.csv"] = csv(b"new", '"v2"')
+    server.files["/file.csv"] = csv(b"id,name\n2,Bob\n", '"v2"')
     visits = [visit(f"{server.url}/file.csv", seen)]
     visits += [visit(f"{server.url}/other/{n}") for n in range(30)]
     found = run_check(visits, concurrency=1, confirm_after=1.5)
