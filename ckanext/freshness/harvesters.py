@@ -1,4 +1,4 @@
-"""The plugins that harvest, one for each source type, and the only module that imports ckanext-harvest.
+"""The plugins that harvest, one for each source type. Without ckanext-harvest this module cannot be imported.
 
 ckanext-harvest asks each plugin for one source type (``info()``), so a plugin cannot serve two. A plugin is a
 subclass of :class:`SourceTypePlugin` with its type as ``source_type``, and an entry point in ``pyproject.toml``
@@ -18,8 +18,6 @@ import redis
 from .ckan_adapter.core import CkanConfigurationException, DefaultDatasetForm, model
 from .ckan_adapter.harvest import (
     UNFINISHED,
-    HarvestExtension,
-    connect_harvest,
     guard_updates,
     harvesting_user,
     source_row,
@@ -35,7 +33,6 @@ TESTED_HARVEST = "ckanext-harvest>=1.6.3,<1.7"
 """The versions of ckanext-harvest that this extension was tested with, as in requirements.txt."""
 
 try:
-    from ckanext.harvest import plugin as harvest_plugin
     from ckanext.harvest import queue
     from ckanext.harvest.interfaces import IHarvester
     from ckanext.harvest.model import HarvestJob, HarvestObject
@@ -47,11 +44,6 @@ except ModuleNotFoundError as error:
     ) from error
 
 log = logging.getLogger(__name__)
-
-
-def connect() -> None:
-    """Give the rest of this extension the queues and the harvesters of ckanext-harvest."""
-    connect_harvest(HarvestExtension(queue, harvest_plugin))
 
 
 class SourceTypePlugin(p.SingletonPlugin):
@@ -71,7 +63,6 @@ class SourceTypePlugin(p.SingletonPlugin):
                 raise CkanConfigurationException(
                     f"{self.name} needs the plugin {needed}: add it to ckan.plugins"
                 )
-        connect()
         guard_updates(HarvestObject, HarvestJob)
 
     def info(self) -> dict[str, str]:

@@ -72,11 +72,6 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         settings.checks()
         database.forget_tables()
         forget_schemas()
-        if p.plugin_loaded("harvest"):
-            # Imported only where ckanext-harvest is installed.
-            from . import harvesters
-
-            harvesters.connect()
 
     def get_actions(self) -> dict[str, Any]:
         own = {

@@ -1,15 +1,14 @@
 """The tables, queues and harvesters of ckanext-harvest.
 
-Only ``harvesters.py`` imports ckanext-harvest. It hands over the parts used here by :func:`connect_harvest`.
-The tables are declared here with the columns that this extension reads and writes. Call
-``p.plugin_loaded("harvest")`` before a statement uses them: a site without that plugin need not have them.
+Sites that do not harvest need not install ckanext-harvest: it is imported when a function needs it. Its tables
+are declared here with the columns that this extension reads and writes. Call ``p.plugin_loaded("harvest")``
+before a statement uses them: a site without that plugin need not have them.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -142,34 +141,10 @@ QUEUE_TYPE = "ckan.harvest.mq.type"
 """ckanext-harvest's option for the kind of its queues: ``redis`` or ``amqp``."""
 
 
-@dataclass(frozen=True, slots=True)
-class HarvestExtension:
-    """The parts of ckanext-harvest that this module calls."""
-
-    queue: Any
-    """The module ``ckanext.harvest.queue``."""
-    plugin: Any
-    """The module ``ckanext.harvest.plugin``."""
-
-
-_extension: HarvestExtension | None = None
-
-
-def connect_harvest(extension: HarvestExtension) -> None:
-    """Use ckanext-harvest from now on. Without this call, no harvester and no queue is found."""
-    global _extension
-    _extension = extension
-
-
 def _queue() -> Any:
-    if _extension is None:
-        raise RuntimeError("ckanext-harvest is not in use: add the plugin harvest to ckan.plugins")
-    return _extension.queue
+    from ckanext.harvest import queue
 
-
-def harvest_plugin() -> Any | None:
-    """Return the module of ckanext-harvest's plugin ``harvest``; None if no harvester of ours is enabled."""
-    return _extension.plugin if _extension else None
+    return queue
 
 
 def harvesting_user() -> Any:
@@ -200,7 +175,7 @@ def registered_source_types() -> list[str]:
 
 def get_harvester(source_type: str | None) -> Any | None:
     """Return the enabled plugin that harvests a type of sources; None if there is none."""
-    return _extension.queue.get_harvester(source_type) if _extension else None
+    return _queue().get_harvester(source_type) if p.plugin_loaded("harvest") else None
 
 
 def publish_jobs(job_ids: Sequence[str]) -> None:
@@ -238,12 +213,10 @@ def harvest_queue_connection() -> Any | None:
 
     :returns: None if the queues are in RabbitMQ or ckanext-harvest is not in use.
     """
-    if _extension is None:
+    if not p.plugin_loaded("harvest"):
         return None
-    queue = _extension.queue
-    if tk.config.get(QUEUE_TYPE, queue.MQ_TYPE) != "redis":
-        return None
-    return queue.get_connection_redis()
+    is_redis = tk.config.get(QUEUE_TYPE, _queue().MQ_TYPE) == "redis"
+    return _queue().get_connection_redis() if is_redis else None
 
 
 def harvest_routing_keys() -> dict[str, str]:

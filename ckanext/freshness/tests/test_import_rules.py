@@ -72,7 +72,7 @@ WITHOUT_CKAN = (
 TOOLKIT = ("ckan.plugins", "ckan.types")
 """What may be imported of CKAN outside `ADAPTERS`."""
 ADAPTERS = ("ckan_adapter/", "migration/")
-HARVESTERS = ("harvesters.py",)
+HARVESTERS = ("ckan_adapter/harvest.py", "harvesters.py")
 """What may import ckanext-harvest, which sites that do not harvest need not install."""
 
 
