@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from ckanext.freshness.copies.store import StoreError
 from ckanext.freshness.settings import OptionError
 from ckanext.freshness.views import guarded
-from ckanext.freshness.views.report import reader, with_error_pages
+from ckanext.freshness.views.report import reader
 from ckanext.freshness.views.responses import (
     abort,
     download,
@@ -24,7 +24,6 @@ iati = guarded(Blueprint("freshness_iati_page", __name__))
 
 
 @iati.route("/iati", strict_slashes=False)
-@with_error_pages
 def read() -> ResponseReturnValue:
     """Show the downloads, the last cycle and up to 100 failing files of each source."""
     shown = report.sources(reader())

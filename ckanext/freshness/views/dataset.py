@@ -18,18 +18,19 @@ from ..runs import requested
 from ..translation import N_
 from .responses import (
     abort,
+    call,
     download,
+    error_page,
     error_text,
     file_of,
+    guarded,
     is_htmx,
     mark_private,
     redirect_to,
     render,
-    require_csrf_token,
 )
 
-dataset = Blueprint("freshness_dataset", __name__)
-dataset.before_request(require_csrf_token)
+dataset = guarded(Blueprint("freshness_dataset", __name__))
 
 _FORBIDDEN = {
     "freshness_confirm": N_("Log in as an editor of this dataset to confirm its data"),
@@ -105,35 +106,25 @@ def file(id: str, ending: str) -> ResponseReturnValue:
 def confirm(id: str) -> ResponseReturnValue:
     """Confirm that a dataset's data are up to date, or withdraw the confirmation of the date in the form."""
     date = tk.request.form.get("withdraw")
-    try:
-        _call("freshness_confirm", id=id, withdraw=bool(date), date=date)
-    except tk.ValidationError as error:
-        tk.h.flash_error(error_text(error))
-    else:
-        words = (
-            tk._("The confirmation was undone.")
-            if date
-            else tk._("Thank you. You confirmed that the data are still accurate.")
-        )
-        tk.h.flash_success(words)
-    return redirect_to("freshness_dataset.read", id=id)
+    _call("freshness_confirm", id=id, withdraw=bool(date), date=date)
+    words = (
+        tk._("The confirmation was undone.")
+        if date
+        else tk._("Thank you. You confirmed that the data are still accurate.")
+    )
+    tk.h.flash_success(words)
+    return _back(id)
 
 
 @dataset.route("/dataset/<id>/freshness/check", methods=["POST"])
 def check(id: str) -> ResponseReturnValue:
     """Queue a check of the dataset's URLs."""
-    try:
-        queued = _call("freshness_check", id=id)["queued"]
-    except tk.ValidationError as error:
-        tk.h.flash_error(error_text(error))
-        return redirect_to("freshness_dataset.read", id=id)
+    queued = _call("freshness_check", id=id)["queued"]
     words = (
         tk._("Link check queued.") if queued else tk._("A check of these links is already queued.")
     )
     tk.h.flash_notice(f"{words} {requested.when_checked()}")
-    resource = tk.request.form.get("resource")
-    anchor = {"_anchor": f"freshness-link-{resource}"} if resource else {}
-    return redirect_to("freshness_dataset.read", id=id, **anchor)
+    return _back(id)
 
 
 @dataset.route("/dataset/<id>/freshness/check", methods=["GET"])
@@ -151,25 +142,34 @@ def check_ended(id: str) -> ResponseReturnValue:
 def date_column(id: str) -> ResponseReturnValue:
     """Store which column says up to when the data of a file reach."""
     resource, column = (tk.request.form.get(name, "") for name in ("resource", "column"))
-    try:
-        _call("freshness_date_column", id=id, resource_id=resource, column=column)
-    except tk.ValidationError as error:
-        tk.h.flash_error(error_text(error))
-    else:
-        tk.h.flash_success(tk._("Thank you. Your answer counts from now on."))
-    return redirect_to("freshness_dataset.read", id=id, _anchor=f"freshness-link-{resource}")
+    _call("freshness_date_column", id=id, resource_id=resource, column=column)
+    tk.h.flash_success(tk._("Thank you. Your answer counts from now on."))
+    return _back(id)
+
+
+@dataset.errorhandler(tk.ValidationError)
+def refuse(error: tk.ValidationError) -> ResponseReturnValue:
+    """Say on the page of the dataset why a form was refused."""
+    if tk.request.method == "GET":
+        return error_page(error)
+    tk.h.flash_error(error_text(error))
+    return _back((tk.request.view_args or {})["id"])
+
+
+def _back(id: str) -> ResponseReturnValue:
+    """Return to the page of a dataset, to the resource of the form if it is about one."""
+    resource = tk.request.form.get("resource")
+    anchor = {"_anchor": f"freshness-link-{resource}"} if resource else {}
+    return redirect_to("freshness_dataset.read", id=id, **anchor)
 
 
 def _call(action: str, **data: Any) -> Any:
-    try:
-        return tk.get_action(action)({"for_view": True}, data)
-    except tk.ObjectNotFound:
-        abort(404, tk._("Dataset not found"))
-    except tk.NotAuthorized:
-        if action in _FORBIDDEN and _call("freshness_show", **data):
-            abort(403, tk._(_FORBIDDEN[action]))
-        # As on CKAN's own pages, the response does not reveal whether the dataset exists.
-        abort(404, tk._("Dataset not found"))
+    missing, refused = tk._("Dataset not found"), None
+    if action in _FORBIDDEN:
+        # Only those who may see the dataset learn that it exists.
+        call("package_show", missing, id=data["id"])
+        refused = tk._(_FORBIDDEN[action])
+    return call(action, missing, refused, **data)
 
 
 @dataset.route("/dataset/<id>/resource/<resource_id>/copy", methods=["GET"])
@@ -191,22 +191,12 @@ def copy_zip(id: str, resource_id: str) -> ResponseReturnValue:
     return download(row.zip_key, row.zip_size, name, "application/zip", etag, aware(row.stored_at))
 
 
-def _resource(package: str, resource_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a dataset and its resource, or end the request with 404 if the user may not see them."""
-    try:
-        resource = tk.get_action("resource_show")({}, {"id": resource_id})
-        shown = tk.get_action("package_show")({"for_view": True}, {"id": package})
-    except (tk.ObjectNotFound, tk.NotAuthorized):
-        # As on CKAN's own pages, the response does not reveal whether the resource exists.
-        abort(404, tk._("Resource not found"))
-    if resource["package_id"] != shown["id"]:
-        abort(404, tk._("Resource not found"))
-    return shown, resource
-
-
 def _copy(package: str, resource_id: str) -> Any:
     """Return the row of a resource's copy, or end the request with 404 if there is none."""
-    _shown, resource = _resource(package, resource_id)
+    missing = tk._("Resource not found")
+    resource = call("resource_show", missing, id=resource_id)
+    if resource["package_id"] != call("package_show", missing, id=package)["id"]:
+        abort(404, missing)
     row = kept_copies.of_resource(resource["id"])
     if row is None:
         abort(404, tk._("No copy of this resource is kept"))

@@ -24,10 +24,10 @@ from ..ckan_adapter.core import NAMES
 from ..dates import EARLIEST, utc_now
 from ..reporting import changes, labels, visibility
 from ..reporting.tables import TableRequest
-from .report import table_and_request, with_error_pages
-from .responses import abort, call, keep, user_context
+from .report import table_and_request
+from .responses import abort, call, guarded, keep, user_context
 
-embeds = Blueprint("freshness_embeds", __name__)
+embeds = guarded(Blueprint("freshness_embeds", __name__))
 
 BADGE_MAX_AGE = timedelta(hours=1)
 """How long browsers may show a badge again."""
@@ -115,7 +115,6 @@ _TITLE = 300
 
 
 @embeds.route("/freshness/data.atom")
-@with_error_pages
 def data_feed() -> ResponseReturnValue:
     """Return changes of data as a feed, of the whole site or of one organization."""
     _, request = table_and_request("data")

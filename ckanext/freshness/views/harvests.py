@@ -13,15 +13,14 @@ from ..runs import requested
 from .responses import (
     call,
     error_text,
+    guarded,
     is_htmx,
     redirect_to,
     render,
-    require_csrf_token,
     to_login,
 )
 
-harvest = Blueprint("freshness_harvest", __name__)
-harvest.before_request(require_csrf_token)
+harvest = guarded(Blueprint("freshness_harvest", __name__))
 
 
 @harvest.before_request
@@ -56,11 +55,7 @@ def preview(source: str) -> ResponseReturnValue:
 @harvest.route("/harvest/<source>/preview", methods=["POST"])
 def start_preview(source: str) -> ResponseReturnValue:
     """Queue a preview."""
-    try:
-        _call("freshness_harvest_preview", id=source)
-    except tk.ValidationError as error:
-        tk.h.flash_error(error_text(error))
-    return redirect_to("freshness_harvest.preview", source=source)
+    return _do("freshness_harvest_preview", source, page="preview")
 
 
 @harvest.route("/harvest/<source>/held", methods=["GET"])
@@ -93,31 +88,34 @@ def confirm(source: str) -> ResponseReturnValue:
 @harvest.route("/harvest/<source>/held", methods=["POST"])
 def release(source: str) -> ResponseReturnValue:
     """Release the list of deletions that the form showed."""
-    return _decide("freshness_harvest_release", source)
+    return _do("freshness_harvest_release", source)
 
 
 @harvest.route("/harvest/<source>/held/keep", methods=["POST"])
 def keep(source: str) -> ResponseReturnValue:
     """Keep the records of the list that the form showed."""
-    return _decide("freshness_harvest_keep", source)
+    return _do("freshness_harvest_keep", source)
 
 
 @harvest.route("/harvest/<source>/held/undo", methods=["POST"])
 def take_back(source: str) -> ResponseReturnValue:
     """Take the release of the list back that the form showed."""
-    return _decide(
-        "freshness_harvest_take_back", source, tk._("These deletions are on hold again.")
-    )
+    done = tk._("These deletions are on hold again.")
+    return _do("freshness_harvest_take_back", source, done=done)
 
 
-def _decide(action: str, source: str, done: str = "") -> ResponseReturnValue:
+def _do(action: str, source: str, *, page: str = "held", done: str = "") -> ResponseReturnValue:
+    """Call an action for a form, and show a page of the source again.
+
+    :param done: what to say on the page if the action was not refused
+    """
     try:
         _call(action, id=source, list_id=tk.request.form.get("list_id", ""))
         if done:
             tk.h.flash_success(done)
     except tk.ValidationError as error:
         tk.h.flash_error(error_text(error))
-    return redirect_to("freshness_harvest.held", source=source)
+    return redirect_to(f"freshness_harvest.{page}", source=source)
 
 
 @harvest.route("/harvest/<source>/clear", methods=["GET", "POST"])

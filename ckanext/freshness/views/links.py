@@ -16,25 +16,23 @@ from ..reporting import harvests, link_repairs, report_tables, visibility
 from ..reporting import links as link_facts
 from ..reporting.tables import Context, Row, TableRequest
 from ..runs import requested
-from .report import LONG, filters, table_and_request, with_error_pages
+from .report import LONG, filters, table_and_request
 from .responses import (
     error_text,
+    guarded,
     page_number,
     redirect_to,
     render,
-    require_csrf_token,
     user_context,
 )
 
-links = Blueprint("freshness_links", __name__)
-links.before_request(require_csrf_token)
+links = guarded(Blueprint("freshness_links", __name__))
 
 _FIELD = "use:"
 """The beginning of the fields of forms with a new address; the id of the resource follows."""
 
 
 @links.route("/freshness/links/servers")
-@with_error_pages
 def causes() -> ResponseReturnValue:
     """Show the broken links by server, those that the reader edits first, and how to mend these."""
     table, request = table_and_request(report_tables.LINKS.name)
@@ -93,7 +91,6 @@ def _with_repairs(
 
 
 @links.route("/freshness/links/repair", methods=["POST"])
-@with_error_pages
 def repair() -> ResponseReturnValue:
     """Give broken links the addresses of a form, each after a check that finds its file there."""
     chosen = {

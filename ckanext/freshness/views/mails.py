@@ -16,16 +16,15 @@ from ..mails.recipients import Choice, Person
 from .responses import (
     abort,
     error_text,
+    guarded,
     redirect_to,
     render,
-    require_csrf_token,
     to_login,
 )
 
-mails = Blueprint("freshness_mails", __name__)
-mails.before_request(require_csrf_token)
+mails = guarded(Blueprint("freshness_mails", __name__))
 
-mail_link = Blueprint("freshness_mail_link", __name__)
+mail_link = guarded(Blueprint("freshness_mail_link", __name__), is_signed=True)
 # Mail programs unsubscribe with one request (RFC 8058), without a session. The token authorizes it.
 mail_link.record(lambda state: exempt_from_csrf(mail_link))
 mail_link.record(lambda state: remember_app(state.app))

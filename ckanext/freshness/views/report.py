@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 
-from ..ckan_adapter.database import TablesMissingError
-from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..ckan_adapter.services import misplaced_plugins
 from ..dates import utc_now
 from ..interfaces import IFreshnessOperations
@@ -24,63 +21,36 @@ from ..reporting.dashboard import overview
 from ..reporting.tables import DatasetTable, Table, TableRequest, with_texts
 from .responses import (
     FORMATS,
-    abort,
     file_of,
+    guarded,
     last_page,
     may,
     never_kept,
     page_number,
     redirect_to,
-    refuse_address,
     render,
     user_context,
 )
 from .row_actions import LISTS
 
-report_pages = Blueprint("freshness", __name__)
+report_pages = guarded(Blueprint("freshness", __name__))
 
 MOST_LINKS = 50_000
 """The greatest number of links that are counted by state: to count all takes seconds."""
 LONG = 50
 """Rows on a page with one table."""
 
-Params = ParamSpec("Params")
-View = Callable[Params, ResponseReturnValue]
-
 _NAMES = ",".join(report_tables.TABLES)
 _ENDINGS = ",".join(FORMATS)
 
 
-def with_error_pages(view: View[Params]) -> View[Params]:
-    """Return a view that shows invalid requests and failures of Solr as error pages."""
-
-    @wraps(view)
-    def wrapped(*args: Params.args, **kwargs: Params.kwargs) -> ResponseReturnValue:
-        try:
-            return view(*args, **kwargs)
-        except TablesMissingError:
-            raise
-        except tk.ValidationError as error:
-            refuse_address(error)
-        except tk.ObjectNotFound as error:
-            abort(404, str(error))
-        except tk.NotAuthorized as error:
-            abort(403, str(error))
-        except SEARCH_FAULTS:
-            abort(503, tk._("The search does not answer. Please try again in a while."))
-
-    return wrapped
-
-
 @report_pages.route("/freshness", strict_slashes=False)
-@with_error_pages
 def dashboard() -> ResponseReturnValue:
     """Show how the catalogue is doing, and what needs attention."""
     return _dashboard(TableRequest(reader(), utc_now()), None)
 
 
 @report_pages.route("/freshness/organization/<name>")
-@with_error_pages
 def organization(name: str) -> ResponseReturnValue:
     """Show the dashboard of one organization."""
     context = reader()
@@ -102,14 +72,12 @@ def _dashboard(asked: TableRequest, organization: dict[str, Any] | None) -> str:
 
 
 @report_pages.route(f"/freshness.<any({_ENDINGS}):ending>")
-@with_error_pages
 def dashboard_file(ending: str) -> ResponseReturnValue:
     """Download the counts of datasets by status."""
     return table_file(report_tables.STATUSES.name, ending)
 
 
 @report_pages.route(f"/freshness/organization/<name>.<any({_ENDINGS}):ending>")
-@with_error_pages
 def organization_file(name: str, ending: str) -> ResponseReturnValue:
     """Download the datasets of an organization with their statuses."""
     context = reader()
@@ -120,7 +88,6 @@ def organization_file(name: str, ending: str) -> ResponseReturnValue:
 
 
 @report_pages.route(f"/freshness/<any({_NAMES}):name>")
-@with_error_pages
 def table(name: str) -> ResponseReturnValue:
     """Show a page of a table."""
     found, request = table_and_request(name)
@@ -204,7 +171,6 @@ def _filters(found: Table, request: TableRequest) -> dict[str, int | None]:
 
 
 @report_pages.route(f"/freshness/<any({_NAMES}):name>.<any({_ENDINGS}):ending>")
-@with_error_pages
 def table_file(name: str, ending: str) -> ResponseReturnValue:
     """Download all rows of a table."""
     found, request = table_and_request(name)
@@ -212,7 +178,6 @@ def table_file(name: str, ending: str) -> ResponseReturnValue:
 
 
 @report_pages.route("/freshness/runs")
-@with_error_pages
 def runs() -> ResponseReturnValue:
     """Show the last nightly run, its errors, and the nights before."""
     _check_may_see_runs()
@@ -221,7 +186,6 @@ def runs() -> ResponseReturnValue:
 
 
 @report_pages.route(f"/freshness/runs.<any({_ENDINGS}):ending>")
-@with_error_pages
 def runs_file(ending: str) -> ResponseReturnValue:
     """Download the list of nights."""
     _check_may_see_runs()
@@ -234,7 +198,6 @@ def _check_may_see_runs() -> None:
 
 
 @report_pages.route("/freshness/metrics")
-@with_error_pages
 def site_metrics() -> ResponseReturnValue:
     """Return the site's metrics for Prometheus, to sysadmins and holders of the token."""
     if not _has_token() and not may("freshness_run_list"):

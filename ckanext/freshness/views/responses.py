@@ -9,13 +9,15 @@ from typing import Any, NoReturn
 from urllib.parse import quote, urlsplit
 
 import ckan.plugins.toolkit as tk
-from flask import Response, current_app, stream_with_context
+from flask import Blueprint, Response, current_app, stream_with_context
 from flask.typing import ResponseReturnValue
 from flask_wtf.csrf import CSRFError
-from werkzeug.exceptions import RequestedRangeNotSatisfiable
+from werkzeug.exceptions import HTTPException, RequestedRangeNotSatisfiable
 
-from ..ckan_adapter import core
+from ..ckan_adapter import core, database
+from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..copies.store import MissingCopy, StoreError
+from ..logic import validators
 from ..reporting import visibility
 from ..reporting.tables import Context, Row, as_csv, as_json
 from ..runs import copies as kept_copies
@@ -32,7 +34,23 @@ FORMATS: dict[str, tuple[str, Writer]] = {
 """The media type and the writer of a file, by the ending of its URL."""
 
 
-def require_csrf_token() -> ResponseReturnValue | None:
+def guarded(pages: Blueprint, *, is_signed: bool = False) -> Blueprint:
+    """Return a blueprint that takes forms of logged-in users only, and whose error pages say what to do.
+
+    :param is_signed: its URLs hold a token that stands for a login
+    """
+    if not is_signed:
+        pages.before_request(_require_csrf_token)
+    pages.before_request(database.refuse_missing_tables)
+    pages.before_request(validators.refuse_unusable)
+    pages.register_error_handler(database.TablesMissingError, _without_tables)
+    pages.register_error_handler(CSRFError, _refuse_expired)
+    for fault in (tk.ValidationError, tk.ObjectNotFound, tk.NotAuthorized, *SEARCH_FAULTS):
+        pages.register_error_handler(fault, error_page)
+    return pages
+
+
+def _require_csrf_token() -> ResponseReturnValue | None:
     """Refuse a form of a visitor, and one without the token of the session. API tokens need no other token.
 
     CKAN 2.11 does not protect the blueprints of plugins. CKAN 2.12 stops protecting a view as soon as
@@ -62,13 +80,46 @@ def to_login() -> ResponseReturnValue:
     return redirect_to("user.login", next=f"{here}?{query}" if query else here)
 
 
-def refuse_expired(error: CSRFError) -> ResponseReturnValue:
+def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
+    """Return an error page (503) that says what to do about missing tables."""
+    values = {"code": 503, "name": tk._("Service Unavailable"), "content": str(error)}
+    return render("error_document_template.html", values), 503
+
+
+def _refuse_expired(error: CSRFError) -> ResponseReturnValue:
     """Say what to do about a form without a valid token: one older than an hour, or than the last login."""
     words = tk._("Nothing was changed: this form has expired. Load the page again and repeat it.")
     if is_htmx():
         return _refused_row(words)
     values = {"code": 400, "name": tk._("Bad Request"), "content": words}
     return render("error_document_template.html", values), 400
+
+
+def error_page(error: Exception) -> ResponseReturnValue:
+    """Return the error page for the refusal of an action, or for a failure of Solr."""
+    code, text = 403, str(error)
+    if isinstance(error, tk.ValidationError):
+        code, text = 400, _wrong_address(error)
+    elif isinstance(error, tk.ObjectNotFound):
+        code = 404
+    elif isinstance(error, SEARCH_FAULTS):
+        code, text = 503, tk._("The search does not answer. Please try again in a while.")
+    try:
+        abort(code, text)
+    except HTTPException as page:
+        # Flask shows no exception of an error handler.
+        shown: ResponseReturnValue = current_app.handle_http_exception(page)
+        return shown
+
+
+def _wrong_address(error: tk.ValidationError) -> str:
+    """Return which part of the page's address is wrong.
+
+    :param error: the parameters of the address that are refused, with the reasons
+    """
+    words = tk._("Correct “{name}” in the address of this page: {reason}")
+    reasons = ((name, " ".join(_messages(texts))) for name, texts in error.error_dict.items())
+    return " ".join(words.format(name=name, reason=reason) for name, reason in reasons)
 
 
 def _refused_row(words: str) -> str:
@@ -130,7 +181,7 @@ def call(action: str, missing: str, refused: str | None = None, **data: Any) -> 
         response does not reveal whether the thing exists
     """
     try:
-        return tk.get_action(action)(dict(user_context()), data)
+        return tk.get_action(action)({**user_context(), "for_view": True}, data)
     except tk.ObjectNotFound:
         abort(404, missing)
     except tk.NotAuthorized:
@@ -152,16 +203,6 @@ def abort(code: int, text: str) -> NoReturn:
     """End the request with an error page."""
     tk.abort(code, text)
     raise AssertionError("tk.abort returned")
-
-
-def refuse_address(error: tk.ValidationError) -> NoReturn:
-    """End the request with an error page that says which part of the page's address is wrong.
-
-    :param error: the parameters of the address that are refused, with the reasons
-    """
-    words = tk._("Correct “{name}” in the address of this page: {reason}")
-    reasons = ((name, " ".join(_messages(texts))) for name, texts in error.error_dict.items())
-    abort(400, " ".join(words.format(name=name, reason=reason) for name, reason in reasons))
 
 
 def error_text(error: tk.ValidationError) -> str:

@@ -24,23 +24,21 @@ from ..reporting import worklist as tasks
 from ..reporting.tables import Context, DatasetTable, Row
 from ..runs import requested
 from ..status import frequencies
-from .report import with_error_pages
 from .responses import (
     error_text,
+    guarded,
     is_htmx,
     last_page,
     never_kept,
     page_number,
     redirect_to,
     render,
-    require_csrf_token,
     to_login,
     user_context,
 )
 from .row_actions import LISTS, ROW_ACTIONS, RowAction, Subject, subject
 
-task_pages = Blueprint("freshness_task", __name__)
-task_pages.before_request(require_csrf_token)
+task_pages = guarded(Blueprint("freshness_task", __name__))
 
 MOST = 50
 """Rows to work on at once: those of a page."""
@@ -259,14 +257,13 @@ def _checking(place: Place, about: Subject, polls: int) -> ResponseReturnValue:
     return _with_news(said)
 
 
-worklist = Blueprint("freshness_worklist", __name__)
+worklist = guarded(Blueprint("freshness_worklist", __name__))
 
 _BACK = ("organization", "group", "page")
 """Arguments of the page that forms send back."""
 
 
 @worklist.route("/freshness/mine")
-@with_error_pages
 def read() -> ResponseReturnValue:
     """Show what the user has to do now."""
     if tk.current_user.is_anonymous:
