@@ -32,7 +32,7 @@ from ..status.assessment import update_packages
 from ..status.changes import Occasion, TransitionCause
 from ..status.frequencies import StatedFrequency, write_field
 from ..status.snapshot import DatasetSnapshot, ResourceSnapshot
-from ..web.urls import display_link, display_url
+from ..web.urls import display_url
 from .validators import count_costly
 
 log = logging.getLogger(__name__)
@@ -271,7 +271,7 @@ def _shown(
         "problems": list(_problems(dataset, judged.frequency, judged.pieces)),
         "transitions": _transitions(dataset.id, knows_people=knows_people),
         "data_changes": _data_changes(package.id, now),
-        "links": links.of_dataset(package.id, now),
+        "links": links.of_dataset(package.id),
         "may_confirm": is_active and may("freshness_confirm", context, id=package.id),
         "may_check": is_active and may("freshness_check", context, id=package.id),
     }
@@ -484,9 +484,10 @@ def freshness_resource_history(
     :raises ObjectNotFound: there is no such resource
     """
     resource_id = tk.get_or_bust(data_dict, "id")
-    resource = model.Resource.get(resource_id)
-    if resource is None or resource.state != model.State.ACTIVE:
+    link = links.of_resource(resource_id)
+    if link is None:
         raise tk.ObjectNotFound(tk._("Resource not found"))
+    resource = model.Resource.get(resource_id)
     row = model.Session.query(ResourceCheck).get(resource_id)
     # The facts about another URL than the present one do not count.
     known: Any = row if row is not None and row.url == resource.url else ResourceCheck()
@@ -494,10 +495,11 @@ def freshness_resource_history(
     return {
         "id": resource.id,
         "package_id": resource.package_id,
-        "url": display_link(resource.url or ""),
-        "broken": links.is_broken(known),
+        "url": link["url"],
+        "broken": link["state"] == "broken",
         "unconfirmed": file.unconfirmed is not None,
-        **links.mismatch(known, resource.format, resource.mimetype),
+        "promised": link["promised"],
+        "found": link["found"],
         "failures": known.failures or 0,
         "undetermined": known.undetermined,
         **{name: getattr(file, name) for name in ("hash", "etag", "last_modified")},

@@ -10,23 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 
 from .. import settings
-from ..checking import check_rows, formats, selection
-from ..checking.checkers import checked_elsewhere
+from ..checking import formats
+from ..checking.check_rows import REQUESTABLE_KEYS
+from ..checking.checkers import checked_elsewhere, is_checked_elsewhere
 from ..checking.decisions import UNOPENED, Outcome, outcomes_that
-from ..checking.selection import LeftOut, SelectionRules, left_out
+from ..checking.selection import IS_BROKEN, LeftOut
 from ..ckan_adapter import database
 from ..ckan_adapter.core import model
+from ..ckan_adapter.packages import EXTRA, IS_TRUE
 from ..dates import utc_text
 from ..model.runs import FAILURES, IS_HERE
 from ..translation import NN_
-from ..web.urls import display_link, host_of
+from ..web.urls import display_link
 from . import labels
 from .labels import counted, label
 
@@ -41,81 +41,79 @@ FIELDS = (
 )
 """Keys of a link, as :func:`of_dataset` returns it."""
 
-_NEVER = (LeftOut.ARCHIVED, LeftOut.REQUESTABLE)
-"""Reasons of a dataset why its links are not checked."""
+# The first run gives links their rows, with the host.
+HOST = "coalesce(c.host, lower(substring(r.url FROM '^\\w+\\://(?:[^/@]*@)?([^/\\:?#]+)')), '')"
+"""SQL: the host of a link."""
 
 
-def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[str, Any]:
+def _any_is_true(keys: Sequence[str]) -> str:
+    return " OR ".join(IS_TRUE.format(EXTRA.format(key=f"'{key}'")) for key in keys)
+
+
+_NEVER = f"""CASE
+    WHEN {IS_HERE} THEN '{LeftOut.INTERNAL.value}'
+    WHEN {_any_is_true(settings.ARCHIVED_KEYS)} THEN '{LeftOut.ARCHIVED.value}'
+    WHEN {_any_is_true(REQUESTABLE_KEYS)} THEN '{LeftOut.REQUESTABLE.value}'
+    WHEN {HOST} = ANY(:adhoc) THEN '{LeftOut.AD_HOC.value}' END"""
+"""SQL: why no run ever checks a link, as :func:`..checking.selection.left_out` says it; NULL if runs do."""
+STATE = f"""CASE
+    WHEN {IS_HERE} THEN 'internal'
+    WHEN {{is_elsewhere}} THEN 'elsewhere'
+    WHEN {IS_BROKEN} THEN 'broken'
+    WHEN c.failed_at IS NOT NULL AND c.failures > 0 THEN 'failing'
+    WHEN {_NEVER} IS NOT NULL THEN 'excluded'
+    WHEN c.tried_at IS NULL THEN 'waiting'
+    WHEN c.attempts -> 0 ->> 'outcome' = ANY(:unclear) THEN 'unchecked'
+    ELSE 'works' END"""
+"""SQL: the state of a link, a key of :data:`.labels.LINKS`, of the resource ``r`` of the package ``p`` with the
+check ``c``."""
+
+
+def state_values() -> dict[str, Any]:
+    """Return the values of the placeholders in :data:`STATE`."""
+    return {
+        "adhoc": sorted(settings.adhoc_hosts()),
+        # An error that does not count is one of ours.
+        "unclear": sorted(outcomes_that(lambda traits: not traits.found)),
+    }
+
+
+def of_dataset(package_id: str, *, every: bool = False) -> dict[str, Any]:
     """Return the results for a dataset's URLs, failing ones first, as ``freshness_show`` shows them.
 
-    :param now: the current time, aware
     :param every: whether to return all resources instead of the first :data:`MOST`
     """
-    checks = settings.checks()
-    rows = _rows(_OF_DATASETS, [package_id], None if every else MOST)
-    candidates = {
-        row.resource_id: row for row in check_rows.stream(now, checks, package_ids=[package_id])
-    }
-    resources = []
-    for row in rows:
-        candidate = candidates.get(row.id)
-        never = _never_checked(row, checks.rules)
-        if candidate is not None and (reason := left_out(candidate, checks.rules)) in _NEVER:
-            never = reason.value
-        resources.append(_link(row, never))
-    return {"total": rows[0].total if rows else 0, "resources": resources}
+    rows = _rows("r.package_id = ANY(:ids)", [package_id], None if every else MOST)
+    return {"total": rows[0].total if rows else 0, "resources": [_link(row) for row in rows]}
 
 
 def of_resource(resource_id: str) -> dict[str, Any] | None:
     """Return the result for a resource's URL; None if it is no active resource."""
-    rules = settings.checks().rules
-    for row in _rows(_OF_RESOURCES, [resource_id]):
-        return _link(row, _never_checked(row, rules))
-    return None
+    return next(map(_link, _rows("r.id = ANY(:ids)", [resource_id])), None)
 
 
-def is_broken(row: Any) -> bool:
-    """Decide whether a URL has failed so often and so long that it is broken.
-
-    :param row: a row of ``freshness_check``
-    """
-    return selection.is_broken(row.failures, row.failing_since, row.failed_at)
-
-
-def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, str | None]:
-    """Return the promised format and the kind of file that came instead; None for both if the file fits.
-
-    After the format was corrected, the result is None until the next check.
-
-    :param row: a row of ``freshness_check``; None if there is none
-    :param format_: the resource's present format
-    :param mimetype: the resource's present media type
-    """
-    if row is None or row.promised != formats.promise(format_, mimetype).name:
-        return {"promised": None, "found": None}
-    return {"promised": row.promised, "found": row.found}
-
-
-def _link(row: Any, never: str | None) -> dict[str, Any]:
+def _link(row: Any) -> dict[str, Any]:
     attempts = row.attempts or []
     newest = attempts[0] if attempts else {}
-    outcome, failures = newest.get("outcome"), row.failures or 0
-    state = state_of(outcome, failures, is_broken=is_broken(row), never=never)
+    failures = row.failures or 0
+    # After the format was corrected, nothing is known until the next check.
+    is_as_checked = row.promised == formats.promise(row.format, row.mimetype).name
     return {
         "id": row.id,
         "name": row.name or "",
         "url": display_link(row.url or ""),
         "format": row.format or "",
-        "state": state,
+        "state": row.state,
         "explanation": " ".join(
             (
-                explanation(state, attempts, failures, row.failing_since, never),
-                *(_notes(newest, row) if state == "works" else ()),
+                explanation(row.state, attempts, failures, row.failing_since, row.never),
+                *(_notes(newest, row) if row.state == "works" else ()),
             )
         ),
         "tried_at": utc_text(row.tried_at),
         **{key: newest.get(key) for key in ("outcome", "status", "words", "final_url")},
-        **mismatch(row, row.format, row.mimetype),
+        "promised": row.promised if is_as_checked else None,
+        "found": row.found if is_as_checked else None,
         "failures": failures,
         "failing_since": utc_text(row.failing_since),
         "failed_at": utc_text(row.failed_at),
@@ -125,71 +123,39 @@ def _link(row: Any, never: str | None) -> dict[str, Any]:
     }
 
 
-def state_of(outcome: str | None, failures: int, *, is_broken: bool, never: str | None) -> str:
-    """Return the state of a link, a key of :data:`.labels.LINKS`.
-
-    :param outcome: of the last check; None if there was none
-    :param failures: failed checks since the last success
-    :param never: why the link is never checked; None if it is
-    """
-    if never == LeftOut.INTERNAL.value:
-        return "internal"
-    if is_broken:
-        return "broken"
-    if failures:
-        return "failing"
-    if never:
-        return "excluded"
-    if outcome is None:
-        return "waiting"
-    # An error that does not count is one of ours.
-    return "unchecked" if outcome in UNCHECKED else "works"
-
-
-UNCHECKED = outcomes_that(lambda traits: not traits.found)
-
-
-def _never_checked(row: Any, rules: SelectionRules) -> str | None:
-    """Return the reason why no run ever checks this URL, whatever its dataset; None if there is none."""
-    if row.is_here:
-        return LeftOut.INTERNAL.value
-    is_ad_hoc = host_of(row.url or "") in rules.adhoc_hosts
-    return LeftOut.AD_HOC.value if is_ad_hoc else None
-
-
 # PostgreSQL plans a lateral join without a limit as a plain join.
 _LINKS = f"""
 SELECT {{columns}}
-FROM resource r
+FROM resource r JOIN package p ON p.id = r.package_id
 LEFT JOIN LATERAL ({{elsewhere}}
-    SELECT k.tried_at, {FAILURES.format(row="k")}, k.failed_at, k.succeeded_at,
+    SELECT k.host, k.tried_at, {FAILURES.format(row="k")}, k.failed_at, k.succeeded_at,
         greatest(k.changed_at, k.change_seen_at), k.undetermined, k.attempts, k.promised, k.found,
         k.known -> 'dates_lie'
     FROM freshness_check k WHERE k.resource_id = r.id AND k.url = r.url
     {{limit}}
-) c (tried_at, failures, failing_since, failed_at, succeeded_at, changed_at, undetermined, attempts, promised,
-    found, dates_lie) ON true
+) c (host, tried_at, failures, failing_since, failed_at, succeeded_at, changed_at, undetermined, attempts,
+    promised, found, dates_lie) ON true
 LEFT JOIN freshness_copy o ON o.resource_id = r.id AND o.key IS NOT NULL
 WHERE {{which}} AND r.state = 'active'"""
 _ALL = f"""r.id, r.package_id, r.name, r.url, {IS_HERE} AS is_here, r.format, r.mimetype, c.*,
-    o.key, o.zip_key, o.verified_at, o.size AS copy_size, count(*) OVER () AS total"""
+    o.key, o.zip_key, o.verified_at, o.size AS copy_size, count(*) OVER () AS total,
+    {_NEVER} AS never, {STATE.format(is_elsewhere="false")} AS state"""
 _ORDER = """
 ORDER BY coalesce(c.failures, 0) DESC, c.undetermined IS NULL, r.position, r.id
 LIMIT :most"""
-_OF_FACTS = """r.id, r.package_id, c.tried_at, c.failures, c.failing_since, c.failed_at,
+_OF_FACTS = f"""r.id, r.package_id, c.tried_at, CASE WHEN {IS_BROKEN} THEN c.failing_since END AS broken_since,
     c.attempts -> 0 ->> 'outcome' AS outcome, o.key, o.zip_key, o.verified_at, o.size AS copy_size"""
 
-_ELSEWHERE = """(SELECT o.tried_at, o.failures, o.failing_since, o.failed_at, o.succeeded_at, o.changed_at,
-        CAST(NULL AS text), o.attempts, CAST(NULL AS text), CAST(NULL AS text), CAST(NULL AS jsonb)
+_ELSEWHERE = """(SELECT CAST(NULL AS text), o.tried_at, o.failures, o.failing_since, o.failed_at,
+        o.succeeded_at, o.changed_at, CAST(NULL AS text), o.attempts, CAST(NULL AS text), CAST(NULL AS text),
+        CAST(NULL AS jsonb)
     FROM ({links}) o WHERE o.resource_id = r.id AND o.tried_at IS NOT NULL)
     UNION ALL"""
-_OF_DATASETS = "r.package_id = ANY(:ids)"
-_OF_RESOURCES = "r.id = ANY(:ids)"
 
 
 def _rows(which: str, ids: Sequence[str | None], most: int | None = None) -> list[Any]:
     """Return the active resources of some datasets, or with some ids, with their checks and copies."""
-    values = {"ids": list(ids), "most": most}
+    values = {**state_values(), "ids": list(ids), "most": most}
     return list(model.Session.execute(database.statement(_links(_ALL, which) + _ORDER), values))
 
 
@@ -325,12 +291,14 @@ def show(package: Mapping[str, Any], context: Mapping[str, Any]) -> None:
 
 @database.skip_without_tables
 def _add_facts(package_id: str, resources: Mapping[str, dict[str, Any]]) -> None:
-    for row in _facts([package_id]):
+    known = "r.package_id = :id AND (c.tried_at IS NOT NULL OR o.key IS NOT NULL)"
+    statement = database.statement(_links(_OF_FACTS, known))
+    for row in model.Session.execute(statement, {"id": package_id}):
         if row.id in resources:
             resources[row.id][KEY] = {
                 "checked_at": utc_text(row.tried_at),
                 "outcome": row.outcome,
-                "broken_since": utc_text(row.failing_since) if is_broken(row) else None,
+                "broken_since": utc_text(row.broken_since),
                 **_copy(row),
             }
 
@@ -339,27 +307,16 @@ def with_broken_link(package_ids: Iterable[str]) -> set[str]:
     """Return the ids of the datasets that have a broken link."""
     if database.missing_tables():
         return set()
-    # Few datasets have a link that fails, and the facts of all others take five times as long.
-    failing = model.Session.execute(_failing(), {"ids": list(package_ids)})
-    ids = {row.package_id for row in failing}
-    return {row.package_id for row in _facts(list(ids)) if is_broken(row)} if ids else set()
-
-
-def _facts(package_ids: Sequence[str]) -> Iterable[Any]:
-    known = "(c.tried_at IS NOT NULL OR o.key IS NOT NULL)"
-    statement = database.statement(_links(_OF_FACTS, f"{_OF_DATASETS} AND {known}"))
-    found: Iterable[Any] = model.Session.execute(statement, {"ids": package_ids})
-    return found
-
-
-def _failing() -> sa.TextClause:
-    """Return SQL of the datasets with a link that fails."""
     elsewhere = checked_elsewhere()
-    others = f"""UNION ALL SELECT r.package_id FROM ({elsewhere}) o JOIN resource r ON r.id = o.resource_id
-        WHERE r.package_id = ANY(:ids) AND o.failures > 0"""
-    return database.statement(f"""
-SELECT package_id FROM freshness_check WHERE package_id = ANY(:ids) AND failing_since IS NOT NULL
+    others = f"""UNION ALL SELECT r.package_id FROM ({elsewhere}) c JOIN resource r ON r.id = c.resource_id
+        WHERE r.package_id = ANY(:ids) AND r.state = 'active' AND {IS_BROKEN}"""
+    # Few datasets have a link that fails, and the facts of all others take five times as long.
+    statement = database.statement(f"""
+SELECT c.package_id FROM freshness_check c
+JOIN resource r ON r.id = c.resource_id AND r.url = c.url AND r.state = 'active'
+WHERE c.package_id = ANY(:ids) AND {IS_BROKEN} AND NOT {is_checked_elsewhere("r.id")}
 {others if elsewhere else ""}""")
+    return set(model.Session.execute(statement, {"ids": list(package_ids)}).scalars())
 
 
 def _is_for_reading(context: Mapping[str, Any]) -> bool:

@@ -13,17 +13,14 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from .. import settings
 from ..aging.status import NO_WORKING_LINK
-from ..checking.check_rows import REQUESTABLE_KEYS
 from ..checking.checkers import is_checked_elsewhere
 from ..checking.selection import IS_BROKEN
 from ..ckan_adapter.core import model, same_user
-from ..ckan_adapter.packages import EXTRA, IS_TRUE
 from ..dates import aware, parse_date, utc
 from ..model import CheckRun
 from ..model.datasets import IS_OPEN
-from ..model.runs import DECLARED, FAILURES, IS_HERE
+from ..model.runs import DECLARED, FAILURES
 from ..translation import N_
 from . import changes, counts, harvests, labels, links, visibility
 from .tables import (
@@ -154,8 +151,6 @@ CHANGES = DatasetTable(
 
 # Links.
 
-# The first run gives links their rows, with the host.
-_HOST = "coalesce(c.host, lower(substring(r.url FROM '^\\w+\\://(?:[^/@]*@)?([^/\\:?#]+)')), '')"
 _IS_WRONG_FORMAT = f"c.found IS NOT NULL AND CASE WHEN c.promised = {DECLARED} THEN true END"
 """SQL: whether the last file is of another kind than the resource's format says.
 
@@ -169,7 +164,7 @@ def _of_link(failing: str) -> str:
     :param failing: the table with ``failing_since`` and ``failures``: the one whose index gives their order, or
         ``s``
     """
-    return f"""r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, r.url, {_HOST} AS host,
+    return f"""r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, r.url, {links.HOST} AS host,
         s.state, {failing}.failing_since, {failing}.failures, c.succeeded_at, c.tried_at,
         c.attempts -> 0 ->> 'outcome' AS outcome, c.attempts -> 0 -> 'status' AS status,
         c.attempts -> 0 ->> 'reason' AS reason, c.attempts -> 0 ->> 'words' AS words,
@@ -240,35 +235,12 @@ NEWLY_BROKEN = replace(
     values=lambda request: {"since": utc(request.now - LATELY)},
 )
 
-_IS_NEVER_CHECKED = f"""EXISTS (
-        SELECT FROM unnest(CAST(:never AS text[])) n (key) WHERE {IS_TRUE.format(EXTRA.format(key="n.key"))}
-    )"""
-_STATE = f"""CASE
-    WHEN {IS_HERE} THEN 'internal'
-    WHEN {{is_elsewhere}} THEN 'elsewhere'
-    WHEN {IS_BROKEN} THEN 'broken'
-    WHEN c.failed_at IS NOT NULL THEN 'failing'
-    WHEN {_IS_NEVER_CHECKED} OR {_HOST} = ANY(:adhoc) THEN 'excluded'
-    WHEN c.tried_at IS NULL THEN 'waiting'
-    WHEN c.attempts -> 0 ->> 'outcome' = ANY(:unclear) THEN 'unchecked'
-    ELSE 'works' END"""
-"""SQL: the state of a link, as :func:`.links.state_of` says it of one."""
-
 
 def _every_link() -> str:
-    state = _STATE.format(is_elsewhere=is_checked_elsewhere("r.id"))
+    state = links.STATE.format(is_elsewhere=is_checked_elsewhere("r.id"))
     return f"""FROM resource r JOIN package p ON p.id = r.package_id
         LEFT JOIN freshness_check c ON c.resource_id = r.id AND c.url = r.url
         CROSS JOIN LATERAL (SELECT {state} AS state, {FAILURES.format(row="c")}) s"""
-
-
-def _of_every(request: TableRequest) -> dict[str, Any]:
-    return {
-        "adhoc": sorted(settings.adhoc_hosts()),
-        "unclear": sorted(links.UNCHECKED),
-        "never": [*settings.ARCHIVED_KEYS, *REQUESTABLE_KEYS],
-        "state": request.status,
-    }
 
 
 LINKS = _of_links(
@@ -279,7 +251,7 @@ LINKS = _of_links(
         WHEN 'undetectable' THEN c.undetermined IN ('api', 'page') AND s.state = 'works'
         WHEN 'wrong_format' THEN {_IS_WRONG_FORMAT}
         ELSE :state IS NULL OR s.state = :state END""",
-    values=_of_every,
+    values=lambda request: {**links.state_values(), "state": request.status},
     parts={"broken": BROKEN},
 )
 CHECKED = replace(LINKS, where="r.state = 'active' AND c.tried_at IS NOT NULL", parts={})

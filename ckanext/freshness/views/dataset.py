@@ -98,7 +98,7 @@ def file(id: str, ending: str) -> ResponseReturnValue:
     shown = _call("freshness_show", id=id)
     if ending == "json":
         return jsonify(shown)
-    every = links.of_dataset(shown["id"], utc_now(), every=True)
+    every = links.of_dataset(shown["id"], every=True)
     return file_of(every["resources"], links.FIELDS, f"freshness-{shown['name']}", ending)
 
 
