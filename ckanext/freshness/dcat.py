@@ -33,6 +33,7 @@ from .harvesting.legal_values import EMPTY, json_list, json_text, split_keywords
 from .harvesting.rdf.parsing import OUR_PROFILE
 from .harvesting.rdf.record_graph import label_of
 from .harvesting.record import is_web_url
+from .status.our_fields import are_the_sites
 
 _DPV = Namespace("https://w3id.org/dpv#")
 _HEALTH = Namespace("http://healthdataportal.eu/ns/health#")
@@ -291,6 +292,8 @@ class FreshnessProfile(MendingProfile):
         """Write into the graph what this profile reads, when and how often the data are updated, and up to when
         they reach, in the words of the vocabularies by which earlier profiles have described the dataset."""
         extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
+        if are_the_sites(extras):
+            extras = {key: value for key, value in extras.items() if key not in NAMES.extras}
         # ckanext-dcat's profile of Croissant lets a dataset have an address of its own.
         given = dataset_dict.get("id_given")
         nodes = [dataset_ref, *([CleanedURIRef(given)] if given else [])]

@@ -118,6 +118,9 @@ def test_search_engines_and_croissant_get_status_last_change_and_next_update(
     (stated,) = written({**dataset, "extras": extras})["covers"]
     assert stated.startswith("2020-01-01")
     assert written({**dataset, "id_given": "http://data.example/1"})["next"]
+    own = factories.Dataset(extras=[{"key": "freshness", "value": "ripe"}])
+    assert written(own)["status"] == []
+    assert len(written(own)["modified"]) == 1
     # Nobody has said how often it is updated, and the edit of the metadata is no change of the data.
     unknown = factories.Dataset()
     assert written(unknown) == {
