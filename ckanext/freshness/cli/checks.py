@@ -79,6 +79,12 @@ def check(
         with check_progress() as show:
             run, done = check_run.check(scope, utc_now, progress=show)
         _print_result(run.id, done, as_json, strict)
+        if dataset and not (done.counts.checks or done.counts.put_off):
+            words = tk._(
+                "Nothing was checked: {names} has no link that is checked. Files on this portal and links of "
+                "archived datasets or of those on request are not."
+            )
+            raise click.ClickException(words.format(names=", ".join(dataset)))
 
 
 def _host(name: str | None) -> str | None:

@@ -75,6 +75,9 @@ def test_a_dataset_that_is_not_there(dataset: dict[str, Any], check: Invoke) -> 
         assert done.exit_code == 1
         assert "There is no dataset nothing. Nothing was checked." in done.output
     assert helpers.call_action("freshness_run_list") == []
+    factories.Dataset(name="paper")
+    done = check("paper")
+    assert done.exit_code == 1 and "paper has no link that is checked" in done.output
 
 
 def test_the_policy_learned_makes_as_many_checks_as_are_wanted(
