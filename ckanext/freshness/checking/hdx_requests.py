@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..web.exchange import Answer, Choose, Request, RequestAttempts
@@ -29,16 +29,6 @@ OF_BROWSERS = {
 others."""
 
 
-class _Manner(Enum):
-    """How a URL is asked for."""
-
-    USUAL = "usual"
-    OTHER_HEADERS = "other headers"
-    """With the second Accept header of the promised format, and with those of browsers."""
-    PLAIN = "plain"
-    """Under the name without Mozilla."""
-
-
 class HdxRequests:
     """The requests of a check.
 
@@ -53,7 +43,9 @@ class HdxRequests:
         self._resource = resource
         self._target = target
         self._refreshes = 0
-        self._manner = _Manner.USUAL
+        self._accept = promise_of(resource).accept
+        self._other_headers: Mapping[str, str] = {}
+        """Headers that are sent if the URL is asked for in another manner than at first."""
         self._present: RequestAttempts | None = None
 
     def begin(self, choose: Choose) -> RequestAttempts:
@@ -85,7 +77,7 @@ class HdxRequests:
     @property
     def is_other(self) -> bool:
         """Whether something else is asked for than at first."""
-        return self.is_led_to or self._manner is not _Manner.USUAL
+        return self.is_led_to or bool(self._other_headers)
 
     @property
     def may_follow_page(self) -> bool:
@@ -95,18 +87,12 @@ class HdxRequests:
     def _ask(
         self, choose: Choose, etag: str | None = None, last_modified: str | None = None
     ) -> RequestAttempts:
-        promised = promise_of(self._resource)
-        is_other = self._manner is _Manner.OTHER_HEADERS
-        headers = OF_BROWSERS if is_other else {}
-        plain_agent = self._client.settings.plain_agent
-        if self._manner is _Manner.PLAIN and plain_agent is not None:
-            headers = {"User-Agent": plain_agent}
         request = Request(
             self._resource.url,
-            accept=promised.second_accept if is_other else promised.accept,
+            accept=self._accept,
             etag=etag,
             last_modified=last_modified,
-            public_headers=headers,
+            public_headers=self._other_headers,
         )
         return self._client.begin(request, choose, self._target)
 
@@ -131,15 +117,14 @@ class HdxRequests:
         :param is_page: whether a page came in place of data
         :param is_wall: whether the page of a bot wall came
         """
-        if self._manner is not _Manner.USUAL:
+        if self._other_headers:
             return False
-        if is_wall and self._client.settings.plain_agent is not None:
-            self._manner = _Manner.PLAIN
-        elif status in _PERHAPS_BY_HEADERS or (
-            is_page and promise_of(self._resource).is_linked_data
-        ):
-            self._manner = _Manner.OTHER_HEADERS
-        return self._manner is not _Manner.USUAL
+        promised, plain_agent = promise_of(self._resource), self._client.settings.plain_agent
+        if is_wall and plain_agent is not None:
+            self._other_headers = {"User-Agent": plain_agent}
+        elif status in _PERHAPS_BY_HEADERS or (is_page and promised.is_linked_data):
+            self._accept, self._other_headers = promised.second_accept, OF_BROWSERS
+        return bool(self._other_headers)
 
     def follow_page(self, target: Target) -> None:
         """Let the next request ask for the URL to which a page leads."""
