@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..web.errors import FailureReason, FetchError
 from ..web.exchange import Answer, RequestAttempts
@@ -45,26 +45,17 @@ class NextStep(Enum):
     downloads that prove a change."""
 
 
-class CheckInput(Protocol):
-    """A URL to be checked."""
-
-    @property
-    def url(self) -> str: ...
+Sink = Callable[[Any], None]
+"""Receives the results of checks, which are of the policy's own type, as their inputs are."""
 
 
-InputT = TypeVar("InputT", bound=CheckInput)
-ResultT = TypeVar("ResultT")
-InputT_contra = TypeVar("InputT_contra", bound=CheckInput, contravariant=True)
-ResultT_co = TypeVar("ResultT_co", covariant=True)
-
-
-class Check(Protocol[InputT_contra, ResultT_co]):
+class Check(Protocol):
     """A check of one URL. However it ends, it gives the sink one result for each of its inputs.
 
     An exception of one of its methods costs no other check: it is logged, and given to :meth:`failed`.
     """
 
-    def takes(self, item: InputT_contra, /) -> bool:
+    def takes(self, item: Any, /) -> bool:
         """Add an input if its requests would be the same, and return whether it was added.
 
         Called before the first request, with inputs of the same ``url``.
@@ -76,10 +67,10 @@ class Check(Protocol[InputT_contra, ResultT_co]):
         :raises FetchError: no request can be made of the URL
         """
 
-    async def answered(self, answer: Answer, sink: Callable[[ResultT_co], None], /) -> NextStep:
+    async def answered(self, answer: Answer, sink: Sink, /) -> NextStep:
         """Evaluate an answer, whatever its status."""
 
-    def failed(self, error: FetchError, sink: Callable[[ResultT_co], None], /) -> NextStep:
+    def failed(self, error: FetchError, sink: Sink, /) -> NextStep:
         """Evaluate the error of the last attempt, or of another method.
 
         If the URL is invalid, this is called in place of :meth:`begin`, and the check ends.
@@ -89,7 +80,7 @@ class Check(Protocol[InputT_contra, ResultT_co]):
         """Remove temporary files: the check is interrupted."""
 
 
-BeginCheck = Callable[[InputT, str, "Target | None"], Check[InputT, ResultT]]
+BeginCheck = Callable[[Any, str, "Target | None"], Check]
 """Begins a check of an input.
 
 The other arguments are the normalised host of its URL (empty if the URL names none) and the parsed URL to ask
@@ -104,10 +95,10 @@ _WORTH_A_CONNECTION = 10
 
 
 async def check_all(
-    inputs: Iterable[InputT],
+    inputs: Iterable[Any],
     client: Client,
-    begin: BeginCheck[InputT, ResultT],
-    sink: Callable[[ResultT], None],
+    begin: BeginCheck,
+    sink: Sink,
     *,
     confirm_after: float = 30.0,
 ) -> None:
@@ -116,17 +107,17 @@ async def check_all(
     Inputs with the same URL share one check if their requests are the same. An exception of the sink ends all
     checks at once and is raised.
 
-    :param inputs: read to the end before the first request
+    :param inputs: each with a ``url``; read to the end before the first request
     :param begin: the policy
     :param confirm_after: seconds between the two downloads that prove a change
     """
-    engine: _Engine[InputT, ResultT] = _Engine(client, sink, confirm_after)
+    engine = _Engine(client, sink, confirm_after)
     engine.add(inputs, begin)
     await engine.run()
 
 
 @dataclass(slots=True, eq=False)
-class _Queue(Generic[InputT, ResultT]):
+class _Queue:
     """The checks of one host.
 
     :ivar connections: the most workers
@@ -134,27 +125,25 @@ class _Queue(Generic[InputT, ResultT]):
     """
 
     connections: int
-    waiting: deque[Check[InputT, ResultT]] = field(default_factory=deque)
+    waiting: deque[Check] = field(default_factory=deque)
     workers: int = 0
     delayed: int = 0
 
 
-class _Engine(Generic[InputT, ResultT]):
-    def __init__(
-        self, client: Client, sink: Callable[[ResultT], None], confirm_after: float
-    ) -> None:
+class _Engine:
+    def __init__(self, client: Client, sink: Sink, confirm_after: float) -> None:
         self._client = client
         self._sink = sink
         self._confirm_after = confirm_after
-        self._queues: dict[str, _Queue[InputT, ResultT]] = {}
-        self._postponed: list[tuple[_Queue[InputT, ResultT], Check[InputT, ResultT]]] = []
+        self._queues: dict[str, _Queue] = {}
+        self._postponed: list[tuple[_Queue, Check]] = []
         self._is_last_round = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def add(self, inputs: Iterable[InputT], begin: BeginCheck[InputT, ResultT]) -> None:
+    def add(self, inputs: Iterable[Any], begin: BeginCheck) -> None:
         """Begin a check of each input, and put it into the queue of its host."""
-        of_url: dict[str, Check[InputT, ResultT]] = {}
+        of_url: dict[str, Check] = {}
         for item in inputs:
             try:
                 results = self._queue(item, begin, of_url)
@@ -163,12 +152,7 @@ class _Engine(Generic[InputT, ResultT]):
                 continue
             self._deliver(results)
 
-    def _queue(
-        self,
-        item: InputT,
-        begin: BeginCheck[InputT, ResultT],
-        of_url: dict[str, Check[InputT, ResultT]],
-    ) -> Sequence[ResultT]:
+    def _queue(self, item: Any, begin: BeginCheck, of_url: dict[str, Check]) -> Sequence[Any]:
         """Begin a check of an input; return its results if its URL is invalid."""
         check = of_url.get(item.url)
         if check is not None and check.takes(item):
@@ -229,7 +213,7 @@ class _Engine(Generic[InputT, ResultT]):
         elif not self._tasks:
             self._ended.set_result(None)
 
-    def _serve(self, queue: _Queue[InputT, ResultT]) -> None:
+    def _serve(self, queue: _Queue) -> None:
         """Start as many workers as a queue is worth."""
         waiting = len(queue.waiting)
         worth = min(waiting, queue.connections, 1 + waiting // _WORTH_A_CONNECTION)
@@ -237,7 +221,7 @@ class _Engine(Generic[InputT, ResultT]):
             queue.workers += 1
             self._start(self._work(queue))
 
-    async def _work(self, queue: _Queue[InputT, ResultT]) -> None:
+    async def _work(self, queue: _Queue) -> None:
         """Do the checks of a queue until none is waiting."""
         while queue.waiting:
             check = queue.waiting.popleft()
@@ -248,11 +232,11 @@ class _Engine(Generic[InputT, ResultT]):
                 raise
         queue.workers -= 1
 
-    async def _send(self, queue: _Queue[InputT, ResultT], check: Check[InputT, ResultT]) -> None:
+    async def _send(self, queue: _Queue, check: Check) -> None:
         """Send one request of a check and evaluate its answer."""
         url = ""
-        results: Sequence[ResultT]
-        given: list[ResultT] = []
+        results: Sequence[Any]
+        given: list[Any] = []
         try:
             request = check.begin()
             url = request.request.url
@@ -276,13 +260,11 @@ class _Engine(Generic[InputT, ResultT]):
         elif step is NextStep.CONFIRM:
             self._start(self._come_back(queue, check, self._confirm_after))
 
-    def _deliver(self, results: Iterable[ResultT]) -> None:
+    def _deliver(self, results: Iterable[Any]) -> None:
         for result in results:
             self._sink(result)
 
-    async def _come_back(
-        self, queue: _Queue[InputT, ResultT], check: Check[InputT, ResultT], seconds: float
-    ) -> None:
+    async def _come_back(self, queue: _Queue, check: Check, seconds: float) -> None:
         """Put a check before those that have not begun, when some seconds have passed."""
         queue.delayed += 1
         await asyncio.sleep(seconds)
@@ -291,16 +273,14 @@ class _Engine(Generic[InputT, ResultT]):
         self._serve(queue)
 
 
-def _failed(
-    check: Check[InputT, ResultT], error: Exception, url: str
-) -> tuple[NextStep, Sequence[ResultT]]:
+def _failed(check: Check, error: Exception, url: str) -> tuple[NextStep, Sequence[Any]]:
     """Let a check judge why it got no further; return its next step and its results."""
     try:
         if not isinstance(error, FetchError):
             log.error("The check of %s failed unexpectedly", display_url(url), exc_info=error)
             words = f"met an error of this site ({type(error).__name__}): its log says more"
             error = FetchError(FailureReason.UNFORESEEN, display_url(url), words)
-        results: list[ResultT] = []
+        results: list[Any] = []
         return check.failed(error, results.append), results
     except Exception:
         log.exception("A check has no result")
