@@ -197,26 +197,8 @@ class RunCounts:
         if facts & _HAS_RESOURCES and frequency_days in FREQUENCIES:
             self._frequencies[FREQUENCIES[frequency_days]] += 1
 
-    def resources(self) -> dict[str, int]:
-        """Return the number of resources by label."""
-        return {label: count for label, count in self._resources.items() if count}
-
-    def datasets(self) -> dict[str, int]:
-        """Return the number of datasets by label."""
-        return dict(self._datasets)
-
     def columns(self) -> dict[str, Any]:
         """Return all counts, by the columns of ``freshness_run``."""
-        return {
-            "resources": self.resources(),
-            "datasets": self.datasets(),
-            "frequencies": {name: self._frequencies[name] for name in FREQUENCIES.values()},
-            "hosts": self.hosts(),
-            "checked": self.checks,
-        }
-
-    def hosts(self) -> dict[str, dict[str, int]]:
-        """Return the figures of all hosts, as :data:`ALL_HOSTS`."""
         figures = {
             "bytes": self._bytes,
             "hosts": len(self._hosts),
@@ -224,7 +206,14 @@ class RunCounts:
             "newly_broken": self.newly_broken,
             "repaired": self.repaired,
         }
-        return {ALL_HOSTS: figures}
+        return {
+            # Without the labels of resources that have others since.
+            "resources": dict(+self._resources),
+            "datasets": dict(self._datasets),
+            "frequencies": {name: self._frequencies[name] for name in FREQUENCIES.values()},
+            "hosts": {ALL_HOSTS: figures},
+            "checked": self.checks,
+        }
 
 
 # Rows

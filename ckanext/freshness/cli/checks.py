@@ -129,19 +129,20 @@ def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
 
 
 def _print_result(run_id: str, done: check_run.RunResult, as_json: bool, strict: bool) -> None:
-    counts = done.counts
+    counts, columns = done.counts, done.counts.columns()
     if as_json:
         plain = {
             "run": run_id,
             "checked": counts.checks,
             "errors": counts.errors,
             "put_off": counts.put_off,
+            "resources": columns["resources"],
+            "datasets": columns["datasets"],
         }
-        labelled = {"resources": counts.resources(), "datasets": counts.datasets()}
-        click.echo(json.dumps({**plain, **labelled}))
+        click.echo(json.dumps(plain))
     else:
         click.echo(check_run.checked_in_words(done))
-        for line in found_lines(counts.resources()):
+        for line in found_lines(columns["resources"]):
             click.echo(line)
     missing = check_run.missing_in_words(done)
     for words in missing:

@@ -82,7 +82,7 @@ def test_labels_of_what_is_visited(
     counts = RunCounts()
     see(counts, "p", None, metadata)
     counts.checked(found(outcome, metadata=metadata, modified=BEFORE if header else None))
-    assert counts.resources() == {label: 1}
+    assert counts.columns()["resources"] == {label: 1}
 
 
 def test_a_link_is_put_off_only_if_it_was_not_asked() -> None:
@@ -114,7 +114,7 @@ def test_labels_of_datasets(resources: list[str], updated: DatasetFact, label: s
         see(counts, "p", LeftOut.INTERNAL, metadata)
     counts.updated("p", updated)
     counts.dataset("p", Status.FRESH, 7)
-    assert counts.datasets() == {f"0: Fresh, Updated {label}": 1}
+    assert counts.columns()["datasets"] == {f"0: Fresh, Updated {label}": 1}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
     for outcome in outcomes:
         check(counts, found(outcome))
     counts.dataset("p", Status.DUE, 7)
-    assert counts.datasets() == {f"1: Due, Updated {label}": 1}
+    assert counts.columns()["datasets"] == {f"1: Due, Updated {label}": 1}
 
 
 # Hosts
@@ -153,6 +153,6 @@ def test_all_hosts_are_counted() -> None:
     counts.checked(silent)
     counts.newly_broken, counts.repaired = 3, 4
     assert (counts.checks, counts.errors) == (3, 1)
-    assert counts.hosts() == {
+    assert counts.columns()["hosts"] == {
         ALL_HOSTS: {"bytes": 300, "hosts": 2, "put_off": 1, "newly_broken": 3, "repaired": 4}
     }

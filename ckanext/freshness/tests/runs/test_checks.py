@@ -103,7 +103,7 @@ def test_a_link_without_a_scheme_is_the_one_that_ckan_shows(
     dataset = make(resources=[{"url": one, "name": name} for name, one in given.items()])
     shown = helpers.call_action("package_show", id=dataset["id"])["resources"]
     assert [resource["url"] for resource in shown] == [url, url]
-    assert run(10 * DAY).counts.resources() == {"first hash": 2}
+    assert run(10 * DAY).counts.columns()["resources"] == {"first hash": 2}
     links = helpers.call_action("freshness_show", id=dataset["id"])["links"]["resources"]
     assert [(link["url"], link["state"]) for link in links] == [(url, "works"), (url, "works")]
     # What checks say of themselves.
@@ -152,7 +152,7 @@ def test_a_file_that_comes_as_another_kind_is_an_update() -> None:
         found = {}
         for number, body in enumerate(nights, 1):
             server.files["/file"] = Answer(200, body)
-            (outcome,) = run(number * 30 * DAY).counts.resources()
+            (outcome,) = run(number * 30 * DAY).counts.columns()["resources"]
             found[body] = outcome, model.Session.get(DatasetFreshness, dataset["id"]).status
     assert found == nights
 
@@ -261,7 +261,7 @@ def test_a_page_that_changes_is_new_data_for_hdx_alone(
             }
             body = b"<!DOCTYPE html><html><title>News %d</title></html>" % number
             server.files["/page"] = Answer(200, body, headers if policy == "learned" else {})
-            (found,) = run(number * 30 * DAY).counts.resources()
+            (found,) = run(number * 30 * DAY).counts.columns()["resources"]
             assert found == outcome
     extras = stored(dataset)
     assert extras["freshness"] == status
@@ -321,7 +321,7 @@ def test_a_url_that_was_edited_meanwhile_keeps_nothing_of_the_old_one(
         assert running.result(60).counts.checks == 1
     known = history(resource)
     assert (known["url"], known["hash"], known["attempts"]) == (new, None, [])
-    assert run(20 * DAY).counts.resources() == {"first hash": 1}
+    assert run(20 * DAY).counts.columns()["resources"] == {"first hash": 1}
 
 
 def test_a_check_of_one_dataset_leaves_all_others_alone(
