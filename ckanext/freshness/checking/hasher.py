@@ -17,6 +17,8 @@ from dataclasses import asdict
 from datetime import date
 from typing import NamedTuple
 
+import msgspec
+
 from ..copies.store import StagedBody, StoreError
 from ..room import FILES, Share
 from ..sandbox import Unopened
@@ -25,8 +27,7 @@ from ..web.errors import FailureReason, Fault
 from ..web.exchange import Enough
 from .content import Container, ContentLimits, Detector, Undated
 from .decisions import RAW, UNOPENED, Digest
-from .formats import FIRST_BYTES, FileKind, TableShape, kind
-from .observations import DateColumn
+from .formats import FIRST_BYTES, FileKind, kind
 from .shapes import SMALL, Tables, tables_of
 
 DETECTORS: tuple[type[Detector], ...] = (Container, Undated)
@@ -83,10 +84,7 @@ class ContentSandbox(Sandbox):
             answer = await self.run(f"{__package__}.shapes:open_tables", request, file)
         except Unopened:
             return Tables([], [])
-        shape, dates = json.loads(answer)
-        return Tables(
-            [TableShape(*table) for table in shape], [DateColumn(*column) for column in dates]
-        )
+        return msgspec.json.decode(answer, type=Tables)
 
 
 class HashedBody(NamedTuple):

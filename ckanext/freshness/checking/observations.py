@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from enum import Enum
 from itertools import islice
@@ -32,7 +32,7 @@ from .date_words import (
 )
 
 MOST_COLUMNS = 200
-"""Of a table. Of one with more, no date is read."""
+"""Of a table. Of one with more, neither shape nor dates are read."""
 MOST_KEPT = 12
 """Columns of dates that are stored of a file, and as many that were schedules in earlier files."""
 _LONGEST_NAME = 200
@@ -452,21 +452,20 @@ def _end(day: date, precision: str) -> date:
 
 
 def merged(
-    before: Sequence[DateColumn], found: Sequence[DateColumn], names: Iterable[str] | None
+    before: Sequence[DateColumn], found: Sequence[DateColumn], names: Collection[str] | None
 ) -> tuple[DateColumn, ...]:
     """Return what to store of new content: a column that was a schedule stays one as long as its name is there.
 
     :param names: of all columns; None if they are not known
     """
     schedules = {column[:2]: column for column in before if column.is_schedule}
-    there = None if names is None else set(names)
     columns = [
         column._replace(is_schedule=column.is_schedule or column[:2] in schedules)
         for column in found[:MOST_KEPT]
     ]
-    absent = schedules.keys() - {column[:2] for column in columns}
-    kept = [column for key, column in schedules.items() if key in absent]
-    still = [column for column in kept if there is None or column.name in there]
+    dated = {column[:2] for column in columns}
+    kept = [column for key, column in schedules.items() if key not in dated]
+    still = [column for column in kept if names is None or column.name in names]
     return (*columns, *(column._replace(until=None) for column in still[:MOST_KEPT]))
 
 

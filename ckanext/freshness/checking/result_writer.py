@@ -14,7 +14,7 @@ from ..ckan_adapter.packages import lock_packages
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason
 from . import data_changes
-from .decisions import OUTCOMES, CheckResult, Outcome
+from .decisions import OUTCOMES, Attempt, CheckResult, Outcome
 from .stored_values import as_json
 
 ATTEMPTS = 5
@@ -80,7 +80,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "at": utc(attempt.at).isoformat(),
         "changed_at": utc_text(result.changed_at),
         "shape": result.shape,
-        "attempt": _stored_attempt(result),
+        "attempt": _stored_attempt(attempt),
         "hides_changes": result.hides_changes,
         "moved_to": result.moved_to,
         "change_seen": _change_seen(result),
@@ -88,26 +88,17 @@ def _row(result: CheckResult) -> dict[str, Any]:
     return _without_empty(row)
 
 
-def _stored_attempt(result: CheckResult) -> dict[str, Any]:
+def _stored_attempt(attempt: Attempt) -> dict[str, Any]:
     """Return a check as an entry of ``attempts``."""
-    attempt = result.attempt
-    return _without_empty(
-        {
-            "at": utc_text(attempt.at),
-            "method": "GET",
-            "outcome": result.outcome.value,
-            "status": attempt.status,
-            "reason": attempt.reason,
-            "words": attempt.words,
-            "received": attempt.received,
-            "seconds": round(attempt.seconds, 3),
-            "final_url": attempt.final_url,
-            "etag": attempt.etag,
-            "last_modified": attempt.last_modified,
-            "modified": utc_text(attempt.modified),
-            "outdated_tls": attempt.outdated_tls or None,
-        }
-    )
+    as_text = {
+        "at": utc_text(attempt.at),
+        "method": "GET",
+        "outcome": attempt.outcome.value,
+        "seconds": round(attempt.seconds, 3),
+        "modified": utc_text(attempt.modified),
+        "outdated_tls": attempt.outdated_tls or None,
+    }
+    return _without_empty(attempt._asdict() | as_text)
 
 
 def _without_empty(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,10 +23,9 @@ from python_calamine import CalamineError, CalamineWorkbook
 
 from .content import MIB  # with the encodings, which cannot be imported while a file is open
 from .formats import Shape, TableShape
-from .observations import DateColumn, TableReader, periods_of_json_stat
+from .observations import MOST_COLUMNS, DateColumn, TableReader, periods_of_json_stat
 
 _CHUNK = 64 * 1024
-MOST_COLUMNS = 200
 MOST_BYTES = 8192
 """Of a shape, as JSON."""
 
