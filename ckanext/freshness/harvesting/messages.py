@@ -106,7 +106,9 @@ class MessageCode(enum.Enum):
     WITHDRAWN = N_("The source has refused access to it for more than a day.")
     NOT_READ = N_("It could not be read.")
     MAY_BE_LISTED = N_("It is no longer listed, but a catalog that may list it could not be read.")
-    CATALOG_REFUSED = N_("The source refuses access to most records of its catalog.")
+    CATALOG_REFUSED = N_(
+        "The source refuses access to most records of its catalog, or lists them and says that they are gone."
+    )
     REFUSED_IN_TURN = N_(
         "For two days the source has now refused access to it, now said that it is gone, in turn."
     )

@@ -20,9 +20,10 @@ A record that is listed but answers 401, 403, 404 or 410 is gone if two jobs at 
 same: proxies answer 404 for a moment while a server starts again. 404 and 403 are not the same. A record that
 has been refused in turn for 48 hours, and never answered with itself, is held.
 
-If more than half of a catalog's records answer 401 or 403, the server refuses everything: their deletion is
-held after 24 hours, and none of them is deleted without an approval. Such an answer says nothing about one
-record. When the others answer again, the 24 hours of a record that is still refused begin.
+If more than half of a catalog's records answer 401 or 403, or 404 or 410 although they are listed, the server
+refuses everything: their deletion is held after 24 hours, and none of them is deleted without an approval. Such
+an answer says nothing about one record. When the others answer again, the 24 hours of a record that is still
+refused begin.
 
 What is held because of the answers of a record's own URL (with itself, in turn, as all others, or later) is
 held no longer if this URL says that the record is gone. An approval ends with the deletion, or when a list has
@@ -397,7 +398,7 @@ def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> Absen
     if seen is not None and is_listed(seen) and seen.outcome is ReadOutcome.PRESENT:
         return None
     answer = _answer(seen)
-    is_wall = answer is ReadOutcome.FORBIDDEN and known.catalog_url in crawl.refusing
+    is_wall = _may_be_wall(seen) and known.catalog_url in crawl.refusing
     refusal = _refusal(known.refusal, answer, crawl.now, is_wall=is_wall)
     if not known.recognised and not is_listed(seen):
         reason = HarvestMessage(MessageCode.FOREIGN, details=known.guid)
@@ -608,31 +609,41 @@ def _decide_refused(known: KnownRecord, refusal: Refusal, crawl: _Crawl) -> Abse
 def _refusing_catalogs(
     known: Iterable[KnownRecord], seen: Mapping[str, SeenRecord], containers: Containers
 ) -> set[str | None]:
-    """Return the catalogs with more than half of their records answering 401 or 403.
+    """Return the catalogs with more than half of their records refused (:func:`_may_be_wall`).
 
-    If more than half of the listed records that were asked answer so (:attr:`.record.Containers.controls`), one
-    such record is enough for its catalog.
+    If more than half of the listed records that were asked answer 401 or 403
+    (:attr:`.record.Containers.controls`), one such record is enough for its catalog.
 
     Only records that are current or can be read now count. Drafts that were never readable prove nothing about
     the server.
     """
     total: dict[str | None, int] = {}
-    forbidden: dict[str | None, int] = {}
+    refused: dict[str | None, int] = {}
     current_urls = set()
     for record in known:
         current_urls.add(record.url)
         total[record.catalog_url] = total.get(record.catalog_url, 0) + 1
-        found = seen.get(record.url)
-        if found is not None and found.outcome is ReadOutcome.FORBIDDEN:
-            forbidden[record.catalog_url] = forbidden.get(record.catalog_url, 0) + 1
-    if not forbidden:
+        if _may_be_wall(seen.get(record.url)):
+            refused[record.catalog_url] = refused.get(record.catalog_url, 0) + 1
+    if not refused:
         return set()
     controls = containers.controls
     if controls.count(ReadOutcome.FORBIDDEN) * 2 > len(controls):
-        return set(forbidden)
+        return set(refused)
     for url, found in seen.items():
         is_readable = found.outcome is ReadOutcome.PRESENT and found.listed_in
         if is_readable and url not in current_urls:
             catalog = catalog_of(found, None, containers)
             total[catalog] = total.get(catalog, 0) + 1
-    return {catalog for catalog, count in forbidden.items() if count * 2 > total[catalog]}
+    return {catalog for catalog, count in refused.items() if count * 2 > total[catalog]}
+
+
+def _may_be_wall(seen: SeenRecord | None) -> bool:
+    """Return whether a record answers 401 or 403, or 404 or 410 although it is listed.
+
+    A proxy may answer so for all records below a path.
+    """
+    return seen is not None and (
+        seen.outcome is ReadOutcome.FORBIDDEN
+        or (seen.outcome is ReadOutcome.GONE and is_listed(seen))
+    )

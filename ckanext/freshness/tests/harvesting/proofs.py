@@ -82,7 +82,7 @@ class History:
                 self.refused.pop(one, None)
             elif status in (*_FORBIDDEN, *_GONE):
                 is_wall = evidence.is_wall(one, catalogs)
-                kind = "gone" if status in _GONE else "wall" if is_wall else "forbidden"
+                kind = "wall" if is_wall else "gone" if status in _GONE else "forbidden"
                 before = self.refused.get(one)
                 if before is None or before.kind != kind:
                     first = before.first if before else now

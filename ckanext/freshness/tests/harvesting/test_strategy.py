@@ -648,11 +648,14 @@ def test_a_record_whose_url_is_unsure_goes_only_if_a_container_lists_it(
     ("forbidden", "readable", "wall"),
     [(1, 1, False), (2, 1, True), (2, 2, False), (3, 2, True), (1, 0, True)],
 )
-def test_a_wall_is_no_withdrawal(forbidden: int, readable: int, wall: bool) -> None:
-    before = WALL_A_DAY_AGO if wall else FORBIDDEN_A_DAY_AGO
+@pytest.mark.parametrize("answer", [FORBIDDEN, GONE])
+def test_a_wall_is_no_withdrawal(
+    answer: ReadOutcome, forbidden: int, readable: int, wall: bool
+) -> None:
+    before = WALL_A_DAY_AGO if wall else refused(answer, A_DAY_AGO)
     current = [known(number, refusal=before) for number in range(forbidden + readable)]
     found = [
-        *(seen(number, ReadOutcome.FORBIDDEN, A) for number in range(forbidden)),
+        *(seen(number, answer, A) for number in range(forbidden)),
         *present(*range(forbidden, forbidden + readable)),
     ]
     current += [known(number, B) for number in range(100, 140)]

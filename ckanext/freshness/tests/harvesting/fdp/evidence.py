@@ -169,11 +169,15 @@ class Evidence:
         )
 
     def is_wall(self, dataset: str, catalogs: Mapping[str, str]) -> bool:
-        """Return whether more than half of a dataset's catalog answered 401 or 403."""
+        """Return whether more than half of a dataset's catalog answered 401 or 403, or 404 while listed."""
         catalog = catalogs[dataset]
         neighbours = [one for one, its_catalog in catalogs.items() if its_catalog == catalog]
-        refused = [one for one in neighbours if self.status(one) in (401, 403)]
-        return len(refused) * 2 > len(neighbours)
+        refused = [one for one in neighbours if self._may_be_wall(one)]
+        return self._may_be_wall(dataset) and len(refused) * 2 > len(neighbours)
+
+    def _may_be_wall(self, dataset: str) -> bool:
+        status = self.status(dataset)
+        return status in (401, 403) or (status in (404, 410) and self.is_listed(dataset))
 
     def is_there(self, dataset: str) -> bool:
         return dataset in self.moments[-1].readable
