@@ -8,8 +8,8 @@ these have holes. The record's own URL decides, for every type of source:
 
 - It answers 404 or 410: the record is gone, if an earlier job had the record from this URL. Otherwise, as of
   catalogues whose identifiers may lead nowhere, it cannot tell.
-- It answers with the record itself: its deletion is held until an editor releases it, unless the source says
-  ``delete_unlisted``.
+- It answers with the record itself: its deletion is held until an editor releases it. If the source says
+  ``delete_unlisted``, the record is gone if two jobs at least 20 hours apart found it left out.
 - It answers 401 or 403: the record is gone if two jobs at least 24 hours apart found the same, and no job
   between them anything else that tells.
 - It cannot tell (another host, a page for people, an error), or was not requested: the record is gone if two
@@ -476,7 +476,9 @@ def _decide_unlisted(
     if answer is ReadOutcome.PRESENT:
         reason = HarvestMessage(MessageCode.UNLISTED_ANSWERS)
         is_sure = crawl.limits.delete_unlisted and not containers.without_list
-        return AbsentRecord(known, True, reason, refusal, needs_approval=not is_sure)
+        return AbsentRecord(
+            known, True, reason, refusal, needs_approval=not is_sure, wait=LEFT_OUT_AFTER
+        )
     reason = HarvestMessage(MessageCode.UNLISTED)
     is_doubtful = bool(containers.without_list) or (
         answer is ReadOutcome.UNAVAILABLE

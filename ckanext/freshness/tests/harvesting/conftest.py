@@ -212,6 +212,12 @@ class Harvest:
         source = harvest_model.HarvestSource.get(self.source["id"])
         return preview(source, now=now or datetime.now(timezone.utc))
 
+    def two_jobs(self) -> Job:
+        """Run two jobs a day apart, and return the second one: what both find left out is gone then."""
+        self.run()
+        self.wait_a_day()
+        return self.run()
+
     def wait_a_day(self) -> None:
         """Let what the last job noted about refused, absent and incomplete records be a day old."""
         extra = harvest_model.HarvestObjectExtra

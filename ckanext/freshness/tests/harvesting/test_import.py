@@ -42,8 +42,10 @@ def test_messages_that_come_again_after_their_job_has_ended(fdp: FdpServer) -> N
     _kept, edited, gone = [fdp.add_dataset(catalog, title=title) for title in ("K", "E", "G")]
     harvest = add_source(fdp.source_url, delete_unlisted=True)
     first = harvest.run()
-    fdp.change(edited, title="E changed")
     fdp.unlist(gone, catalog)
+    harvest.run()
+    harvest.wait_a_day()
+    fdp.change(edited, title="E changed")
     second = harvest.run()
     fdp.list_also(gone, catalog)
     harvest.run()
@@ -186,7 +188,7 @@ def test_a_record_that_comes_back_gets_its_old_dataset(
     more = [*before["extras"], {"key": "documentation", "value": "On paper"}]
     call_action("package_patch", {"user": sysadmin()}, id=before["id"], extras=more)
     fdp.unlist(goes, catalog)
-    assert harvest.run().stats["deleted"] == 1
+    assert harvest.two_jobs().stats["deleted"] == 1
     assert harvest.dataset(goes, fdp)["state"] == "deleted"
     assert fdp.iri_of(goes) not in harvest.datasets()
 
@@ -266,7 +268,7 @@ def test_a_failing_hook_is_the_error_of_one_record(
     harvest.configure(delete_unlisted=True)
     fdp.unlist(goes, fdp.catalogs[0])
     stumbling.deletions["Goes on"] = 1
-    job = harvest.run()
+    job = harvest.two_jobs()
     (words,) = job.errors
     assert words.startswith("An unexpected error of this portal. Tell its operator: ")
     assert job.stats == {"added": 0, "updated": 0, "not modified": 2, "errored": 1, "deleted": 0}
@@ -295,10 +297,10 @@ def test_a_dataset_that_another_source_has_too_goes_with_the_last_of_them(
     model.Session.commit()
 
     fdp.unlist(goes, catalog)
-    assert first.run().stats["deleted"] == 1
+    assert first.two_jobs().stats["deleted"] == 1
     assert shared not in dict(first.current()).values()
     assert stored(shared)["state"] == "active"
-    assert second.run().stats["deleted"] == 1
+    assert second.two_jobs().stats["deleted"] == 1
     assert stored(shared)["state"] == "deleted"
 
 

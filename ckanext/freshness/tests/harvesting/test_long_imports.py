@@ -68,7 +68,7 @@ def test_an_import_that_does_not_end(
 
     fdp.unlist(fdp.datasets[2], fdp.catalogs[0])
     stumbling.during["Dataset 2"] = work_on
-    third = harvest.run()
+    third = harvest.two_jobs()
     ended(third.errors)
     assert third.stats["deleted"] == 0
     assert harvest.run().stats["deleted"] == 1

@@ -135,6 +135,8 @@ def test_a_deletion_whose_source_is_deleted_meanwhile(
     before = ids(harvest)
     goes, (catalog,) = fdp.datasets[1], fdp.catalogs
     fdp.unlist(goes, catalog)
+    harvest.run()
+    harvest.wait_a_day()
     job_id = harvest.start()
     harvest.gather()
     if taken:
@@ -171,6 +173,8 @@ def test_a_deletion_whose_job_is_aborted_while_its_consumer_waits(
     before = ids(harvest)
     goes, (catalog,) = fdp.datasets[1], fdp.catalogs
     fdp.unlist(goes, catalog)
+    harvest.run()
+    harvest.wait_a_day()
     job_id = harvest.start()
     harvest.gather()
     model.Session.remove()

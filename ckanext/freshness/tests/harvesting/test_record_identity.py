@@ -86,7 +86,7 @@ def test_deleted_records_that_come_back_at_other_urls(fdp: FdpServer) -> None:
     before = {one["title"]: (one["id"], one["name"]) for one in harvest.datasets().values()}
     for listed, *_ in RETURNS.values():
         fdp.unlist(fdp.url + listed, catalog)
-    assert harvest.run().stats["deleted"] == len(RETURNS)
+    assert harvest.two_jobs().stats["deleted"] == len(RETURNS)
 
     for case, (_, _, listed, called, _) in RETURNS.items():
         serve(fdp, records[case], fdp.url + listed, subject=fdp.url + called)
