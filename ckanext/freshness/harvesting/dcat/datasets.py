@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from rdflib import DCAT, RDF, Graph
+from rdflib import Graph
 from rdflib.term import Node
 
 from ...ckan_adapter.core import munge_title_to_name
@@ -15,7 +15,6 @@ from ...web.urls import loose_spelling
 from ..messages import Message
 from ..rdf.mapping import Mapper, mapped
 from ..rdf.reader import DocumentReader, FetchedDocument, understood
-from ..rdf.record_graph import record_graph
 from ..record import (
     Containers,
     CurrentRecords,
@@ -29,7 +28,6 @@ from ..source_client import UnreadableDocument
 from .catalogue import (
     CatalogueOutline,
     Description,
-    distributions_of,
     named_distributions,
     nodes_by_identity,
 )
@@ -164,11 +162,7 @@ class FoundDatasets:
             self._page, self._nodes = page, nodes_by_identity(graph)
         node = self._nodes[identity][0]
         found.named = named_distributions(graph, node) or ()
-        own = record_graph(graph, node, distributions_of(graph, node))
-        if (node, RDF.type, None) not in own:
-            # A catalog lists it as a dataset.
-            own.add((node, RDF.type, DCAT.Dataset))
-        return mapped(self.mapper, own, node)
+        return mapped(self.mapper, graph, node)
 
     def contents(self, found: FoundDataset, known: KnownRecord | None) -> Record | None:
         """Return a dataset's contents; None if it is unchanged.

@@ -103,12 +103,13 @@ class ProfileMapper:
     def __call__(self, graph: Graph, subject: Node) -> Record:
         """Map a dataset or catalog, with the distributions that the graph describes.
 
+        Its type does not matter: a list may say what it is.
+
+        :param graph: may describe other records, too; not changed.
         :raises DocumentError: the graph does not describe the subject, or describes it at too great length.
         """
-        if (subject, RDF.type, None) not in graph:
-            is_described = (subject, None, None) in graph
-            words = "is described without a type" if is_described else "is not described at all"
-            raise DocumentError(f"the record {words} in the server's answer")
+        if (subject, None, None) not in graph:
+            raise DocumentError("the record is not described in the server's answer")
         warnings: list[str] = []
         own = self._prepared(graph, subject, warnings)
         # With a licence in the package, profiles do not read the site's register for each record.

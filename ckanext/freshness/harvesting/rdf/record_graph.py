@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -70,39 +70,27 @@ def label_of(graph: Graph, node: Node) -> str:
 def record_graph(
     graph: Graph,
     subject: Node,
-    members: Collection[Node],
-    parts: Sequence[tuple[Graph, Collection[Node]]] = (),
+    members: Iterable[Node],
+    parts: Iterable[tuple[Graph, Iterable[Node]]],
 ) -> Graph:
-    """Return a graph with one record and its distributions.
+    """Return a graph with one record and its distributions, which several documents describe.
 
-    Many records are read from one page at the same time, so the page's graph is not changed: otherwise
-    the result would depend on the order. Blank nodes are renamed when documents are merged, because
-    their names are local to a document (RDF 1.1 Semantics, section 4.1).
+    No two documents have the same blank node (:func:`.parsing.graph_of`).
 
-    :param graph: a page or the record's own document; not changed.
+    :param graph: the record's own document; not changed.
     :param members: the record's distributions in that document. The document's list is ignored.
     :param parts: documents of this record's distributions, each with the record's distributions in it.
-        The first of them is changed: everything is added to it.
     """
-    own = Graph(store="SimpleMemory")
-    mine: set[Node] = set()
-    for index, (part, its_members) in enumerate(parts):
-        if index == 0:
-            own = part
-            mine.update(its_members)
-            continue
-        names: dict[Node, Node] = {}
-        mine.update(_renamed(node, names) for node in its_members)
-        for triple in part:
-            own.add(tuple(_renamed(node, names) for node in triple))  # type: ignore[arg-type]
+    own, mine = Graph(store="SimpleMemory"), {*members}
+    for part, its_members in parts:
+        own += part
+        mine.update(its_members)
     own.remove((subject, DCAT.distribution, None))
-    names = {subject: subject}
-    mine.update(_renamed(node, names) for node in members)
-    for node in mine:
-        own.add((subject, DCAT.distribution, node))
     for node, statements in descriptions(graph, subject, members).items():
         for predicate, value in statements:
-            own.add((_renamed(node, names), predicate, _renamed(value, names)))
+            own.add((node, predicate, value))
+    for node in mine:
+        own.add((subject, DCAT.distribution, node))
     return own
 
 
@@ -182,7 +170,3 @@ def _texts(statements: Statements, names: Mapping[Node, str]) -> list[tuple[str,
 
 def _hash(texts: list[Any]) -> str:
     return sha256(repr(texts).encode()).hexdigest()
-
-
-def _renamed(node: Node, names: dict[Node, Node]) -> Node:
-    return names.setdefault(node, BNode()) if isinstance(node, BNode) else node

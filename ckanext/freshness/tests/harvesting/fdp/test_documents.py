@@ -199,7 +199,7 @@ def test_records_of_a_page_do_not_touch_each_other() -> None:
     part = graph_of('<x> a dcat:Distribution ; dct:title "File" . <p> foaf:name "Somebody" .')
     parts = [(part, [URIRef(f"{B}/x")])]
     first = record_graph.record_graph(page, URIRef(f"{B}/dataset/1"), [], parts)
-    second = record_graph.record_graph(page, URIRef(f"{B}/dataset/2"), [])
+    second = record_graph.record_graph(page, URIRef(f"{B}/dataset/2"), [], [])
     assert len(page) == size
     record = MAPPER(first, URIRef(f"{B}/dataset/1"))
     assert [one["name"] for one in record.resources] == ["File"]

@@ -206,16 +206,9 @@ def test_distributions_are_in_order_and_those_that_nobody_describes_are_left_out
 # The whole
 
 
-@pytest.mark.parametrize(
-    ("turtle", "words"),
-    [
-        ("<https://fdp.example.org/dataset/2> a dcat:Dataset .", "not described at all"),
-        ("<> dct:title 'T' .", "without a type"),
-    ],
-)
-def test_a_record_that_is_not_there(turtle: str, words: str) -> None:
-    with pytest.raises(DocumentError, match=words):
-        map_graph(graph_of(turtle))
+def test_a_record_that_is_not_there() -> None:
+    with pytest.raises(DocumentError, match="is not described"):
+        map_graph(graph_of("<https://fdp.example.org/dataset/2> a dcat:Dataset ."))
 
 
 RICH = """
