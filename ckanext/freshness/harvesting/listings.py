@@ -36,10 +36,10 @@ class NotWhole(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list."""
+    """A page of a list, as far as it tells whether all pages make a whole list."""
 
-    url: str
-    members: Sequence[str]
+    url: str = ""
+    members: Sequence[str] = ()
     """The identities of the records on the page, in its order."""
     further: Sequence[str] = ()
     """Identities of members of other kinds, such as catalogs; a total may include them."""
@@ -51,6 +51,18 @@ class Page:
     """The number of members that have no identity; a total may include them."""
     ends: Sequence[str] = ()
     """URLs of other pages that the page names as the last one."""
+    nameless: int = 0
+    """The number of listed records without an identity. They are no ``members``."""
+    length: int = 0
+    """By how many members the page counts as long or short."""
+    is_list: bool = True
+    """It has a list, which may be empty."""
+    has_end: bool = True
+    """The server said where its document ends."""
+    is_bare: bool = False
+    """It says nothing of pages, not even that it is the first and the last."""
+    has_last: bool = False
+    """It states the number of records, or which page is the last one, even if that is itself."""
 
     @property
     def is_empty(self) -> bool:
@@ -76,9 +88,10 @@ class PagedList:
         self._repeated: set[str] = set()
         self._further: set[str] = set()
 
-    def __len__(self) -> int:
-        """Return the number of pages."""
-        return len(self._pages)
+    @property
+    def pages(self) -> Sequence[Page]:
+        """Return the pages so far."""
+        return self._pages
 
     def note(self, misfit: str) -> None:
         """Note why the pages do not make a whole list, unless another reason is known."""

@@ -16,9 +16,10 @@ from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 from typing_extensions import Self
 
+from ..listings import Page
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.parsing import DCAT, DocumentError
-from ..rdf.reader import MOST_BYTES, Members, PageOutline, paging_of
+from ..rdf.reader import MOST_BYTES, PageOutline, paging_of
 from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of
 
 
@@ -57,14 +58,20 @@ class CatalogueOutline(PageOutline):
     """Number of datasets without an identity."""
 
     @property
-    def members(self) -> Members:
+    def page(self) -> Page:
         """Return what the document lists. Other datasets may only mention some that it describes."""
         listed = [*(one for one in self.records if self.records[one].is_listed), *self.contested]
         mentioned = (one for one in self.records if not self.records[one].is_listed)
         further = [*mentioned, *self.undescribed, *self.catalogs]
         length = len(listed) + self.unidentified + len(self.undescribed)
         is_list = bool(listed or further or self.unidentified)
-        return Members(listed, further, 0, self.unidentified, length, is_list)
+        return Page(
+            members=listed,
+            further=further,
+            nameless=self.unidentified,
+            length=length,
+            is_list=is_list,
+        )
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> Self:

@@ -13,6 +13,7 @@ from ..rdf.reader import (
     FetchedDocument,
     ListReading,
     mark_lists,
+    second_reading,
     understood,
 )
 from ..record import CurrentRecords
@@ -76,19 +77,15 @@ class CatalogueLists:
         of being written.
         """
         for url, facts in sorted(self.facts.items()):
-            misfit, before = facts.misfit, self._listed[url]
-            try:
-                with understood(url):
-                    below = await self._read_list(url, 2)
-            except UnreadableDocument as failure:
-                facts.misfit = misfit or str(failure.reason)
-                continue
-            changed = ""
-            if not below <= self.met:
-                changed = "its list of catalogs changed while it was read"
-            elif facts.page_size is None and self._listed[url] != before:
-                changed = "its list of datasets changed while it was read"
-            facts.misfit = misfit or facts.misfit or changed
+            before = self._listed[url]
+            with second_reading(url, facts):
+                below = await self._read_list(url, 2)
+                changed = ""
+                if not below <= self.met:
+                    changed = "its list of catalogs changed while it was read"
+                elif facts.page_size is None and self._listed[url] != before:
+                    changed = "its list of datasets changed while it was read"
+                facts.misfit = facts.misfit or changed
 
     async def _read_list(self, url: str, number: int) -> set[str]:
         """Read a list: if its pages do not fit each other, because it changed meanwhile, once more."""
@@ -118,7 +115,7 @@ class CatalogueLists:
         async for page, outline in reading.pages("catalogue", CatalogueOutline, learn):
             named.update(outline.catalogs)
             filled.update(outline.filled)
-            listed ^= hash(frozenset(outline.members.identities))
+            listed ^= hash(frozenset(outline.page.members))
             is_full = not await self.found.take(url, page, number, outline)
             if is_full:
                 break

@@ -11,7 +11,7 @@ from functools import partial
 from ...web.urls import display_url, spelling
 from ..listings import ListFacts
 from ..messages import HarvestMessage, MessageCode
-from ..rdf.reader import mark_lists, understood
+from ..rdf.reader import mark_lists, second_reading, understood
 from ..record import Containers, KnownRecord, ReadOutcome, Sink, spellings
 from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd
@@ -161,18 +161,13 @@ class ContainerTree:
 
     async def _read_again(self, url: str) -> None:
         facts = self._lists[url].facts
-        misfit = facts.misfit
-        try:
-            with understood(url):
-                again = await self._reader.read_list(url, self._places[url], facts)
-        except UnreadableDocument as failure:
-            facts.misfit = misfit or str(failure.reason)
-            return
-        for dataset in again.outline.datasets:
-            self._listing.add(dataset, url)
-        is_other = not self.met >= {*again.outline.catalogs, *again.outline.parts}
-        words = "its list of catalogs changed while it was read" if is_other else ""
-        facts.misfit = misfit or facts.misfit or words
+        with second_reading(url, facts):
+            again = await self._reader.read_list(url, self._places[url], facts)
+            for dataset in again.outline.datasets:
+                self._listing.add(dataset, url)
+            if not self.met >= {*again.outline.catalogs, *again.outline.parts}:
+                changed = "its list of catalogs changed while it was read"
+                facts.misfit = facts.misfit or changed
 
     @property
     def met(self) -> set[str]:

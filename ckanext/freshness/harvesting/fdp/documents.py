@@ -18,9 +18,10 @@ from rdflib.namespace import DCTERMS, RDF
 from rdflib.term import Node
 
 from ...web.urls import display_url, loose_spelling
+from ..listings import Page
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.parsing import ADMS, DCAT, FDP_O, HEALTHDCATAP, LDP, DocumentError
-from ..rdf.reader import MOST_BYTES, Members, PageOutline, paging_of
+from ..rdf.reader import MOST_BYTES, PageOutline, paging_of
 from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of, undescribed
 
 _FDP_NAMESPACES = (FDP_O, Namespace("http://rdf.biosemantics.org/ontologies/fdp-o#"))
@@ -100,13 +101,18 @@ class DocumentOutline(PageOutline):
     """The dataset that the document describes, if it is that of a dataset."""
 
     @property
-    def members(self) -> Members:
+    def page(self) -> Page:
         """Return what the document lists: pages have so many members, of whatever kinds."""
         further = [*self.catalogs, *self.parts]
         length = len(self.datasets) + len(further) + self.nameless
-        is_list = self.states_list or length > 0
-        length += self.services
-        return Members(self.datasets, further, self.services, self.nameless, length, is_list)
+        return Page(
+            members=self.datasets,
+            further=further,
+            others=self.services,
+            nameless=self.nameless,
+            length=length + self.services,
+            is_list=self.states_list or length > 0,
+        )
 
     @classmethod
     def field_names(cls) -> str:

@@ -8,8 +8,8 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
@@ -71,12 +71,8 @@ class FetchedDocument:
     """Hash of the bytes and of what decides their meaning: media type and charset, and after a redirect the
     URL that answered, to which URLs in the document may be relative."""
     parser: RdfParser
-    next_url: str | None = None
-    """URL of the next page (RFC 8288, rel="next")."""
-    last_url: str | None = None
-    """URL of the last page (rel="last"), if there are several."""
-    has_marks: bool = False
-    """Its Link headers say something of pages, even if only that this one is the first and the last."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Targets of its Link headers (RFC 8288), by relation."""
     has_end: bool = True
     """The server said where the document ends: without that, a part of it looks like the whole."""
     _graph: Graph | None = None
@@ -154,23 +150,9 @@ class DocumentReader(SourceReader):
         :raises UnreadableDocument: no answer, or a status other than 200.
         """
         answer = await self.fetch(url, self._accept)
-        body = answer.body or b""
-        links = _links(answer)
         content_type = self._content_type or answer.headers.get("Content-Type")
-        document = self._document(url, answer.final_url, content_type, body)
-        document.has_marks = not links.keys().isdisjoint(("last", "next", "prev"))
-        try:
-            document.next_url, document.last_url = (
-                urljoin(answer.final_url, links[relation]) if relation in links else None
-                for relation in ("next", "last")
-            )
-        except ValueError as error:
-            reason = "its link to another page is malformed"
-            raise UnreadableDocument(url, reason) from error
-        # No other relation is followed: a malformed URL there costs nothing.
-        with contextlib.suppress(KeyError, ValueError):
-            if document.last_url == urljoin(answer.final_url, links["first"]):
-                document.last_url = None  # this is the only page, whatever its own URL
+        document = self._document(url, answer.final_url, content_type, answer.body or b"")
+        document.links = _links(answer)
         # The other transfer encodings end with the connection.
         document.has_end = (
             "Content-Length" in answer.headers
@@ -235,36 +217,21 @@ class DocumentReader(SourceReader):
 
 
 def _links(answer: Answer) -> dict[str, str]:
-    """Return the targets of an answer's Link headers, by relation."""
+    """Return the targets of an answer's Link headers, by relation. A malformed target stays as it is."""
     targets: dict[str, str] = {}
     for header in answer.headers.getall("Link", ()):
         for link in parse_header_links(header):
             # Names of parameters are in any case, and a relation may be a URL (RFC 8288, sections 2.1 and 3).
             relations = next((text for name, text in link.items() if name.lower() == "rel"), "")
+            target = link["url"]
+            with contextlib.suppress(ValueError):
+                target = urljoin(answer.final_url, target)
             for relation in relations.lower().split():
-                targets.setdefault(_LAST_PART.split(relation)[-1], link["url"])
+                targets.setdefault(_LAST_PART.split(relation)[-1], target)
     return targets
 
 
 # Lists that have several pages
-
-
-@dataclass(frozen=True, slots=True)
-class Members:
-    """What a page of a list has, as far as it tells whether all pages make a whole list."""
-
-    identities: Sequence[str] = ()
-    """Those of the listed records."""
-    further: Sequence[str] = ()
-    """Identities of listed members of other kinds. A total may include them."""
-    others: int = 0
-    """Number of members without an identity that are no records. A total may include them."""
-    nameless: int = 0
-    """Number of listed records without an identity."""
-    length: int = 0
-    """By how many members a page counts as long or short."""
-    is_list: bool = False
-    """The page has a list, which may be empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,9 +248,9 @@ class PageOutline:
     """The document says something of pages, even if only that this one is the first and the last."""
 
     @property
-    def members(self) -> Members:
-        """Return what the document lists."""
-        return Members()
+    def page(self) -> Page:
+        """Return what the document lists, without what its URL and its server tell."""
+        return Page()
 
     @classmethod
     def field_names(cls) -> str:
@@ -339,16 +306,7 @@ class ListReading(Generic[Outline]):
         self._url = url
         self._most = most_pages
         self._listed = PagedList()
-        self._has_end = True
-        """The server said of each page where it ends."""
         self._is_paged = False
-        self._is_bare = True
-        self._has_last = False
-        """A page states the number of records, or which page is the last one."""
-        self._has_list = False
-        self._nameless = 0
-        self._lengths: list[int] = []
-        """By how many members each page counts as long or short."""
 
     async def pages(
         self, role: str, kind: type[Outline], learn: Callable[[FetchedDocument, Graph], Outline]
@@ -366,14 +324,13 @@ class ListReading(Generic[Outline]):
                 page = await self._reader.get(waiting.pop(0))
                 outline = await self._reader.outline(page, role, kind, partial(learn, page))
             except UnreadableDocument as failure:
-                if not len(listed):
+                if not listed.pages:
                     raise
                 listed.note(str(failure.message))
                 return
-            self._has_end &= page.has_end
-            doubtful = 0 if self._add(page, outline) else doubtful + 1
+            doubtful = 0 if listed.add(self._page(page, outline)) else doubtful + 1
             links = self._targets(page, outline.next_pages)
-            header = self._targets(page, filter(None, [page.next_url]))
+            header = self._targets(page, _given(page.links, "next"))
             if links and not header.keys() <= links.keys():
                 listed.note("a document and its Link header name different next pages")
             links |= header
@@ -381,8 +338,6 @@ class ListReading(Generic[Outline]):
                 listed.note("its link to the next page leads to a page that was read before")
             following = {plain: url for plain, url in links.items() if plain not in met}
             self._is_paged |= bool(following)
-            self._is_bare &= not (page.has_marks or outline.has_marks)
-            self._has_last |= bool(outline.totals or outline.last_pages or page.last_url)
             yield page, outline
             if len(met) + len(following) > self._most:
                 listed.note(f"there is another page after {self._most} pages")
@@ -393,35 +348,35 @@ class ListReading(Generic[Outline]):
 
     def note(self, facts: ListFacts) -> None:
         """Note in the facts about the list what this reading says of its pages, besides what others said."""
-        facts.misfit = self._listed.misfit
-        facts.has_end &= self._has_end
-        facts.has_list = self._has_list
-        facts.unusable = max(facts.unusable, self._nameless)
-        first, *others = self._lengths
-        facts.page_size = first if self._is_paged else facts.page_size
-        facts.bare_size = first if self._is_bare else None
-        facts.is_full = (
-            bool(others) and not self._has_last and others[-1] >= max(self._lengths[:-1])
-        )
+        facts.misfit, pages = self._listed.misfit, self._listed.pages
+        facts.has_end &= all(one.has_end for one in pages)
+        facts.has_list = any(one.is_list for one in pages)
+        facts.unusable = max(facts.unusable, sum(one.nameless for one in pages))
+        *earlier, last = (one.length for one in pages)
+        facts.page_size = pages[0].length if self._is_paged else facts.page_size
+        facts.bare_size = pages[0].length if all(one.is_bare for one in pages) else None
+        has_last = any(one.has_last for one in pages)
+        facts.is_full = bool(earlier) and not has_last and last >= max(earlier)
 
-    def _add(self, page: FetchedDocument, outline: Outline) -> bool:
-        """Add a page to the list, and return whether it fits those before."""
-        members = outline.members
-        self._has_list |= members.is_list or bool(outline.totals)
-        self._nameless += members.nameless
-        self._lengths.append(members.length)
-        nameless = [f"{page.url} {number}" for number in range(members.nameless)]
-        ends = self._targets(page, [*outline.last_pages, *filter(None, [page.last_url])])
-        return self._listed.add(
-            Page(
-                _page_key(page.url),
-                [*members.identities, *nameless],
-                digest=page.digest,
-                further=members.further,
-                totals=outline.totals,
-                others=members.others,
-                ends=sorted(ends.keys() - {_page_key(page.url), _page_key(page.base)}),
-            )
+    def _page(self, document: FetchedDocument, outline: Outline) -> Page:
+        """Return all that is known of a page."""
+        page, links = outline.page, document.links
+        nameless = [f"{document.url} {number}" for number in range(page.nameless)]
+        # If the last page is the first one, this is the only page, whatever its own URL.
+        is_only = links.get("last") == links.get("first")
+        lasts = [*outline.last_pages, *([] if is_only else _given(links, "last"))]
+        here = {_page_key(document.url), _page_key(document.base)}
+        return replace(
+            page,
+            url=_page_key(document.url),
+            members=[*page.members, *nameless],
+            digest=document.digest,
+            totals=outline.totals,
+            ends=sorted(self._targets(document, lasts).keys() - here),
+            is_list=page.is_list or bool(outline.totals),
+            has_end=document.has_end,
+            is_bare=links.keys().isdisjoint(("last", "next", "prev")) and not outline.has_marks,
+            has_last=bool(outline.totals or lasts),
         )
 
     def _targets(self, page: FetchedDocument, links: Iterable[str]) -> dict[str, str]:
@@ -434,6 +389,22 @@ class ListReading(Generic[Outline]):
             except ValueError:
                 self._listed.note("its link to another page is malformed")
         return targets
+
+
+def _given(links: Mapping[str, str], relation: str) -> list[str]:
+    return [links[relation]] if relation in links else []
+
+
+@contextlib.contextmanager
+def second_reading(url: str, facts: ListFacts) -> Iterator[None]:
+    """Add to the facts about a list what the block, which reads it once more, finds wrong with it."""
+    first = facts.misfit
+    try:
+        with understood(url):
+            yield
+    except UnreadableDocument as failure:
+        facts.misfit = str(failure.reason)
+    facts.misfit = first or facts.misfit
 
 
 def mark_lists(
