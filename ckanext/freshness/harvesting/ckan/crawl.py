@@ -8,17 +8,19 @@ database.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 from urllib.parse import unquote
 
 from ...web.urls import display_url, loose_spelling
 from ..messages import HarvestMessage, Message, MessageCode, about
 from ..record import Containers, CrawledRecord, CurrentRecords, ReadOutcome, SeenRecord, Sink
 from ..source_client import UnreadableDocument
-from ..source_type import CrawlEnd, ask_left_out
+from ..source_type import CrawlEnd, CrawlInput, ask_left_out
 from .api import FILTERS, CkanApi, Listed, any_of
-from .datasets import CrawlOptions, DatasetReader, visibility
+from .datasets import DatasetReader, visibility
+from .mapping import MappingOptions
 
 OF_THIS_SITE = "dataset that comes from this site"
 """The kind of datasets that the portal has from here."""
@@ -27,16 +29,17 @@ _NO_JSON = frozenset({MessageCode.NOT_METADATA, MessageCode.MALFORMED, MessageCo
 
 
 async def crawl(
-    api: CkanApi, source_url: str, options: CrawlOptions, known: CurrentRecords, sink: Sink
+    api: CkanApi, given: CrawlInput, salt: str, mapping: MappingOptions, sink: Sink
 ) -> CrawlEnd:
     """Crawl a portal.
 
-    :param known: the current records of the source
+    :param salt: part of every hash: what a record's contents depend on besides the portal's
     :param sink: called with each dataset as soon as it is read, in no particular order. Its exception ends the
         crawl.
     """
+    source_url, known, own = given.source.url, given.known, given.source.config.own
     end = CrawlEnd(Containers(root=source_url))
-    fq = [f"{FILTERS[key]}:{any_of(names)}" for key, names in options.filters.items()]
+    fq = [f"{FILTERS[key]}:{any_of(own[key])}" for key in FILTERS if own.get(key)]
     listed = await api.read_list(" ".join(fq))
     if listed.failure is not None:
         mark = end.mark_unproved if listed.modified else end.mark_unreadable
@@ -45,9 +48,9 @@ async def crawl(
     for dataset_id, kind in listed.others.items():
         end.skip(kind, api.url_of(dataset_id))
     ids = _harvested(api, listed, known, end)
-    await DatasetReader(api, options, known, listed, end, sink).read(ids)
+    await DatasetReader(api, given, salt, mapping, listed, end, sink).read(ids)
     if end.has_answered:
-        answers = await _ask_for_absent(api, options, known, listed, end)
+        answers = await _ask_for_absent(api, given, listed, end)
         for url, outcome in answers.items():
             sink(CrawledRecord(SeenRecord(url, outcome)), end.containers)
     return end
@@ -81,20 +84,20 @@ def _harvested(api: CkanApi, listed: Listed, known: CurrentRecords, end: CrawlEn
 
 
 async def _ask_for_absent(
-    api: CkanApi, options: CrawlOptions, known: CurrentRecords, listed: Listed, end: CrawlEnd
+    api: CkanApi, given: CrawlInput, listed: Listed, end: CrawlEnd
 ) -> dict[str, ReadOutcome]:
     """Ask for the current records that the list leaves out, and return the outcomes by URL."""
-    containers = end.containers
+    known, config, containers = given.known, given.source.config, end.containers
     noted = containers.listed
     still = {record.url for url in noted if (record := known.of(url, noted)) is not None}
     absent = [record for record in known if record.url not in still and record.recognised]
-    reasons = await _unknown_to(api, options.filters) if absent or not noted else []
+    reasons = await _unknown_to(api, config.own) if absent or not noted else []
     answers = await ask_left_out(
         absent,
         partial(_ask, api),
         containers,
         concurrency=api.concurrency,
-        most=options.max_deletions,
+        most=config.max_deletions,
         listed=[api.url_of(one) for one in listed.modified],
     )
     if containers.controls and ReadOutcome.PRESENT not in containers.controls:
@@ -118,13 +121,13 @@ async def _ask(api: CkanApi, url: str) -> ReadOutcome:
     return ReadOutcome.GONE if raw.get("state") == "deleted" else visibility(raw)
 
 
-async def _unknown_to(api: CkanApi, filters: Mapping[str, Collection[str]]) -> list[str]:
+async def _unknown_to(api: CkanApi, own: Mapping[str, Any]) -> list[str]:
     """Ask whether the portal has what filters include, and return, for people, what it does not have.
 
     Datasets of what it has renamed are not found.
     """
     reasons = []
-    for key, name in [(key, name) for key, names in filters.items() for name in names]:
+    for key, name in [(one, name) for one in FILTERS for name in own.get(one, ())]:
         kind, _, how = key.partition("s_filter_")
         if how == "include":
             try:

@@ -11,7 +11,6 @@ import ckan.plugins.toolkit as tk
 from ..messages import about
 from ..record import (
     CrawledRecord,
-    CurrentRecords,
     KnownRecord,
     ReadOutcome,
     SeenRecord,
@@ -19,7 +18,7 @@ from ..record import (
     guid_of,
 )
 from ..source_client import UnreadableDocument, for_each
-from ..source_type import CrawlEnd, content_hash
+from ..source_type import CrawlEnd, CrawlInput, content_hash
 from .api import CkanApi, Listed, any_of, id_of, modified_of, text_of
 from .mapping import MappingOptions, dataset, organization
 
@@ -39,29 +38,14 @@ BATCH = 50
 
 
 @dataclass(frozen=True, slots=True)
-class CrawlOptions:
-    """The options of one crawl."""
-
-    salt: str
-    """Part of every hash: what a record's contents depend on besides the portal's."""
-    mapping: MappingOptions
-    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Names of organizations and groups whose datasets are harvested or left out, by key of
-    :data:`.api.FILTERS`."""
-    read_all: bool = False
-    """Read the contents of all datasets, whatever their ``metadata_modified``."""
-    max_deletions: int | None = None
-    """The source's."""
-
-
-@dataclass(frozen=True, slots=True)
 class DatasetReader:
     """A reader of the listed datasets of one crawl, which hands on each as soon as it is read."""
 
     api: CkanApi
-    options: CrawlOptions
-    known: CurrentRecords
-    """The current records of the source."""
+    given: CrawlInput
+    salt: str
+    """Part of every hash: what a record's contents depend on besides the portal's."""
+    mapping: MappingOptions
     listed: Listed
     end: CrawlEnd
     """Gets the organizations of the datasets that are read."""
@@ -75,14 +59,15 @@ class DatasetReader:
 
         :param ids: their ids
         """
-        changed = [one for one in ids if self.options.read_all or not self._is_unchanged(one)]
+        read_all = self.given.source.config.own.get("force_all")
+        changed = [one for one in ids if read_all or not self._is_unchanged(one)]
         batches = [changed[start : start + BATCH] for start in range(0, len(changed), BATCH)]
         await for_each(self.api.concurrency, self._read_batch, batches)
 
     def _is_unchanged(self, dataset_id: str) -> bool:
         """Hand on a dataset that is as it was at the last job, without its contents. Return whether it is."""
         url = self.api.url_of(dataset_id)
-        known = self.known.at(url)
+        known = self.given.known.at(url)
         memory = self._memory(dataset_id, self.listed.modified[dataset_id])
         if known is None or known.content_hash is None or memory is None or known.memory != memory:
             return False
@@ -108,7 +93,9 @@ class DatasetReader:
             except UnreadableDocument as failure:
                 seen = SeenRecord(url, failure.outcome, (self.end.containers.root,))
                 # As of other sources, a draft that was never harvested is no error.
-                is_draft = failure.outcome is ReadOutcome.FORBIDDEN and self.known.at(url) is None
+                is_draft = (
+                    failure.outcome is ReadOutcome.FORBIDDEN and self.given.known.at(url) is None
+                )
                 crawled = CrawledRecord(
                     seen, error=None if is_draft else about(url, failure.reason)
                 )
@@ -123,20 +110,20 @@ class DatasetReader:
             # Some portals list private datasets to whoever has an API key.
             raise UnreadableDocument(url, _NOT_PUBLISHED[outcome], outcome)
         try:
-            record = dataset(raw, self.options.mapping)
-            container = self._container_of(raw, self.known.at(url))
+            record = dataset(raw, self.mapping)
+            container = self._container_of(raw, self.given.known.at(url))
         except ValueError as error:
             raise UnreadableDocument(url, str(error), ReadOutcome.MALFORMED) from error
         if not record.resources and await self._hides_resources(url, dataset_id):
             raise UnreadableDocument(url, _HIDES_RESOURCES)
-        digest = content_hash(self.options.salt, record)
+        digest = content_hash(self.salt, record)
         seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=digest)
         memory = self._memory(dataset_id, modified_of(raw))
         return CrawledRecord(seen, record, memory=memory)
 
     def _former_container(self, known: KnownRecord | None) -> str | None:
         """Return the organization to which a current record belongs; None if there is none."""
-        if known is None or not self.options.mapping.organizations:
+        if known is None or not self.mapping.organizations:
             return None
         url = known.catalog_url
         if url is None or url == self.end.containers.root:
@@ -153,14 +140,14 @@ class DatasetReader:
         :raises ValueError: it names an organization, and does not describe it. The text is for people.
         """
         end, owner = self.end, text_of(raw.get("owner_org"))
-        if not self.options.mapping.organizations or owner is None:
+        if not self.mapping.organizations or owner is None:
             return end.containers.root
         stated = raw.get("organization")
         if not isinstance(stated, dict):
             if (former := self._former_container(known)) is not None:
                 return former
             stated = {}
-        record = organization(stated, self.options.mapping.language)
+        record = organization(stated, self.mapping.language)
         url = self.api.site.url_of("organization", owner)
         end.containers.catalogs.add(url)
         # The index has an organization as it was when the dataset was indexed.
@@ -175,8 +162,8 @@ class DatasetReader:
 
         A token may have lost the right to see them. If the index does not answer, it may have some.
         """
-        known = self.known.of(url, self.end.containers.listed)
-        if known is None or not self.known.contents_of(known).resources:
+        known = self.given.known.of(url, self.end.containers.listed)
+        if known is None or not self.given.known.contents_of(known).resources:
             return False
         query = {"fq": f"+id:{any_of([dataset_id])} +res_url:[* TO *]", "rows": 1}
         try:
@@ -189,7 +176,7 @@ class DatasetReader:
         """Return by what the next job tells that a dataset is unchanged; None if nothing tells."""
         if modified is None:
             return None
-        return f"{modified} {self.listed.owners[dataset_id]} {self.options.salt[:16]}"
+        return f"{modified} {self.listed.owners[dataset_id]} {self.salt[:16]}"
 
 
 def visibility(raw: Mapping[str, Any]) -> ReadOutcome:

@@ -103,7 +103,6 @@ class CkanPortalType(SourceType):
 
     async def read(self, opened: SourceClient, given: CrawlInput, sink: Sink) -> CrawlEnd:
         from .crawl import crawl
-        from .datasets import CrawlOptions
         from .mapping import MAPPING_VERSION, MappingOptions
 
         source = given.source
@@ -123,15 +122,9 @@ class CkanPortalType(SourceType):
                 "harvest_source_title": source.title,
             },
         )
-        crawl_options = CrawlOptions(
-            salt_of(config, MAPPING_VERSION, options),
-            options,
-            {key: own[key] for key in FILTERS if own.get(key)},
-            read_all=own.get("force_all", False),
-            max_deletions=config.max_deletions,
-        )
+        salt = salt_of(config, MAPPING_VERSION, options)
         api = CkanApi(opened, source.url, config.max_records)
-        return await crawl(api, source.url, crawl_options, given.known, sink)
+        return await crawl(api, given, salt, options, sink)
 
 
 CKAN_PORTAL = CkanPortalType()

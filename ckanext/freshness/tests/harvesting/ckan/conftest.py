@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
@@ -12,7 +12,6 @@ import pytest
 from ckanext.freshness.harvesting.brake import BrakeLimits
 from ckanext.freshness.harvesting.ckan.api import CkanApi
 from ckanext.freshness.harvesting.ckan.crawl import crawl
-from ckanext.freshness.harvesting.ckan.datasets import CrawlOptions
 from ckanext.freshness.harvesting.ckan.mapping import MappingOptions
 from ckanext.freshness.harvesting.record import (
     Containers,
@@ -24,7 +23,9 @@ from ckanext.freshness.harvesting.record import (
     guid_of,
 )
 from ckanext.freshness.harvesting.source_client import SourceClient, SourceHosts
-from ckanext.freshness.harvesting.source_type import CrawlEnd
+from ckanext.freshness.harvesting.source_config import Source, SourceConfig
+from ckanext.freshness.harvesting.source_memory import SourceMemory
+from ckanext.freshness.harvesting.source_type import CrawlEnd, CrawlInput
 from ckanext.freshness.harvesting.strategy import AbsentRecord, Decisions, deletions
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.web.address_guard import Guard
@@ -57,7 +58,8 @@ class Crawled:
         own_datasets: Collection[str] = (),
         language: str = "en",
         organizations: bool = False,
-        **options: Any,
+        max_deletions: int | None = None,
+        own: Mapping[str, Any] | None = None,
     ) -> None:
         self.portal = portal
         self.known = CurrentRecords(
@@ -66,8 +68,8 @@ class Crawled:
         )
         self.max_records = max_records
         self.limits = limits
-        mapping = MappingOptions(portal.url, language, organizations)
-        self.options = CrawlOptions("salt", mapping, **options)
+        self.mapping = MappingOptions(portal.url, language, organizations)
+        self.config = SourceConfig(max_deletions=max_deletions, own=own or {})
         self.crawled: list[CrawledRecord] = []
         self.end: CrawlEnd = asyncio.run(self._run())
 
@@ -77,7 +79,9 @@ class Crawled:
         async with Client(settings, hosts) as client:
             opened = SourceClient(client, hosts, 8, SourceHosts(url))
             api = CkanApi(opened, url, self.max_records)
-            return await crawl(api, url, self.options, self.known, self._take)
+            source = Source("id", url, "ckan_portal", "A portal", self.config)
+            given = CrawlInput(source, self.known, SourceMemory("id", read_only=True), NOW)
+            return await crawl(api, given, "salt", self.mapping, self._take)
 
     def _take(self, crawled: CrawledRecord, containers: Containers) -> None:
         self.crawled.append(crawled)

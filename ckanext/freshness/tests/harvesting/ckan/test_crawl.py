@@ -59,7 +59,7 @@ def test_only_changed_contents_are_read(portal: PortalServer, gives_fields: bool
     assert second.names() == [] and len(second.records()) == 12
     if gives_fields:
         assert portal.count() == 2  # the list, and its end
-    assert Crawled(portal, second, read_all=True).names() == NAMES
+    assert Crawled(portal, second, own={"force_all": True}).names() == NAMES
     portal.change(any_id(portal), title="Another title")
     third = Crawled(portal, second)
     assert third.names() == [portal.datasets[any_id(portal)]["name"]]
@@ -172,9 +172,9 @@ def test_what_a_portal_has_from_here_is_not_copied(portal: PortalServer) -> None
 def test_an_organization_of_a_filter_that_is_renamed_loses_nothing(portal: PortalServer) -> None:
     portal.add("other", owner="state")
     both = {"organizations_filter_include": ("city", "state")}
-    first = Crawled(portal, filters=both)
+    first = Crawled(portal, own=both)
     portal.organization("state")["name"] = "land"
-    second = Crawled(portal, first, filters=both)
+    second = Crawled(portal, first, own=both)
     assert not second.deleted()
     assert '"organizations_filter_include" names "state", and the portal has none' in second.errors
 
@@ -195,7 +195,7 @@ def test_filters(chosen: dict[str, tuple[str, ...]], names: set[str]) -> None:
         portal.add("b", owner="state")
         portal.add("c", owner="land", groups=air)
         portal.add("d", owner=None)
-        found = Crawled(portal, filters=chosen)
+        found = Crawled(portal, own=chosen)
     assert not found.errors and set(found.names()) == names
 
 
