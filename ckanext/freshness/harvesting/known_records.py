@@ -9,7 +9,7 @@ import contextlib
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -61,44 +61,44 @@ _package = model.Package.__table__
 _document = HarvestDocument.__table__
 
 
-UrlOf = Callable[[str], str | None]
-"""Returns the URL of the record that another harvester calls by a guid; None if the guid does not tell."""
-
-
-def _not_told(guid: str) -> None:
-    return None
-
-
 def records_of_source(
-    source_id: str, adopts: Sequence[str], url_of: UrlOf = _not_told, memory_form: str = ""
+    source_id: str,
+    adopts: Sequence[str],
+    url_of: Callable[[str], str | None],
+    memory_form: str,
 ) -> CurrentRecords:
     """Return the current records of a source, with those whose packages it may take over.
 
+    :param adopts: types of deleted sources whose packages it may take over.
+    :param url_of: see :meth:`.source_type.SourceType.url_of`.
     :param memory_form: see :attr:`.source_type.SourceType.memory_form`.
     """
-    current = current_records(source_id, url_of) or inherited_records(source_id)
+
+    def of_type(known: KnownRecord) -> KnownRecord:
+        """Return a record as this type of sources knows it."""
+        if known.foreign and (url := url_of(known.guid)) is not None:
+            return replace(known, url=url, recognised=True)
+        if known.memory is None or re.match(memory_form, known.memory):
+            return known
+        # What another type has read is another harvester's.
+        return replace(known, memory=None, foreign=True)
+
+    current = current_records(source_id) or inherited_records(source_id)
     return CurrentRecords(
-        (_of_type(known, memory_form) for known in current.values()),
-        lambda: orphaned_records(adopts, source_id, url_of).values(),
+        map(of_type, current.values()),
+        lambda: map(of_type, orphaned_records(adopts, source_id)),
         contents_of,
         own_datasets,
     )
 
 
-def _of_type(known: KnownRecord, memory_form: str) -> KnownRecord:
-    """Return a record as a type of sources knows it: what another type has read is another harvester's."""
-    if known.memory is None or re.match(memory_form, known.memory):
-        return known
-    return replace(known, memory=None, foreign=True)
-
-
-def current_records(source_id: str, url_of: UrlOf = _not_told) -> dict[str, KnownRecord]:
+def current_records(source_id: str) -> dict[str, KnownRecord]:
     """Return the current records of a source by URL.
 
     They come from the source's harvest objects with ``current = true``. If two of these have the same URL, the
     last imported counts.
     """
-    return _known(url_of, _object.c.current.is_(True), _object.c.harvest_source_id == source_id)
+    return _known(_object.c.current.is_(True), _object.c.harvest_source_id == source_id)
 
 
 def count_current(source_id: str) -> int:
@@ -130,7 +130,7 @@ def inherited_records(source_id: str) -> dict[str, KnownRecord]:
         if loose_spelling(row.url) == loose_spelling(mine.url)
         and _parsed(row.config) == _parsed(mine.config)
     ]
-    return _known(_not_told, *_orphans(former, source_id)) if former else {}
+    return _known(*_orphans(former, source_id)) if former else {}
 
 
 def _parsed(config: str | None) -> Any:
@@ -139,13 +139,13 @@ def _parsed(config: str | None) -> Any:
     return config
 
 
-def orphaned_records(
-    types: Sequence[str], source_id: str, url_of: UrlOf = _not_told
-) -> dict[str, KnownRecord]:
-    """Return, by URL, the records without a current object whose packages a source may have again.
+def orphaned_records(types: Sequence[str], source_id: str) -> Iterator[KnownRecord]:
+    """Yield the records without a current object whose packages a source may have again.
 
     They are the source's own that were deleted, the current records of deleted sources, and those whose harvest
     objects were all deleted (``ckan harvester source clear-history``). The packages of the latter are active.
+    Of several records with one URL, the last counts: an active package comes after a deleted one, which would
+    make a double of it.
 
     A source only takes over packages of its own organization, and organizations with their packages that a
     deleted source of its organization made. Otherwise anyone who may create a source somewhere could get hold
@@ -158,11 +158,10 @@ def orphaned_records(
         _source.c.active.is_(False), _source.c.type.in_(types), _source.c.id != source_id
     )
     own_organization = model.Session.execute(_organization_of(source_id)).scalar()
-    # An active package comes before a deleted one, which would make a double of it.
-    deleted = _known(url_of, *_deleted(source_id))
-    found = {url: replace(known, is_deleted=True) for url, known in deleted.items()}
-    found |= _without_objects(source_id, own_organization, url_of)
-    return found | _known(url_of, *_orphans(gone, source_id))
+    for known in _known(*_deleted(source_id)).values():
+        yield replace(known, is_deleted=True)
+    yield from _without_objects(source_id, own_organization)
+    yield from _known(*_orphans(gone, source_id)).values()
 
 
 def _deleted(source_id: str) -> tuple[Any, ...]:
@@ -224,17 +223,13 @@ def _peers(source_id: str) -> Any:
     )
 
 
-def _without_objects(
-    source_id: str, own_organization: str | None, url_of: UrlOf
-) -> dict[str, KnownRecord]:
-    """Return the records of packages that have a guid and no harvest objects; the oldest package counts."""
-    found = {}
+def _without_objects(source_id: str, own_organization: str | None) -> Iterator[KnownRecord]:
+    """Yield the records of packages that have a guid and no harvest objects; the oldest package last."""
     for package_id, guid, owner in model.Session.execute(sa.text(_WITHOUT_OBJECTS)):
-        known = _as_known(None, guid, package_id, {}, uri=None, url_of=url_of)
+        known = _as_known(None, guid, package_id, {}, uri=None)
         made = organization_id(source_id, known.catalog_url or known.url)
         if owner in (own_organization, made):
-            found[known.url] = known
-    return found
+            yield known
 
 
 _GUID = EXTRA.format(key="'guid'")
@@ -246,7 +241,7 @@ ORDER BY p.metadata_created DESC, p.id"""
 """SQL: the active packages that state a guid of ours and have no harvest objects, the newest first."""
 
 
-def _known(url_of: UrlOf, *conditions: Any) -> dict[str, KnownRecord]:
+def _known(*conditions: Any) -> dict[str, KnownRecord]:
     rows = model.Session.execute(
         sa.select(_object.c.id, _object.c.guid, _object.c.package_id, _object.c.state)
         .where(*conditions)
@@ -268,14 +263,8 @@ def _known(url_of: UrlOf, *conditions: Any) -> dict[str, KnownRecord]:
             if row.state != "COMPLETE":
                 # Its job was aborted, perhaps before Solr had the package: the record must be imported again.
                 extras[row.id].pop("content_hash", None)
-            known = _as_known(
-                row.id,
-                row.guid,
-                row.package_id,
-                extras[row.id],
-                uri=uris.get(row.package_id),
-                url_of=url_of,
-            )
+            uri = uris.get(row.package_id)
+            known = _as_known(row.id, row.guid, row.package_id, extras[row.id], uri=uri)
             found[known.url] = known
     return found
 
@@ -304,7 +293,6 @@ def _as_known(
     extras: Mapping[str, str],
     *,
     uri: str | None,
-    url_of: UrlOf,
 ) -> KnownRecord:
     """Make a record of an object's row.
 
@@ -319,9 +307,7 @@ def _as_known(
     url = dataset or catalog
     if url is None:
         catalog, url = urls_in_guid(guid)
-        if (told := url_of(guid)) is not None:
-            url = told
-        elif url == guid or not is_web_url(url):
+        if url == guid or not is_web_url(url):
             # A plain guid may be an identifier that only looks like the record's URL, such as a DOI.
             recognised = uri is not None and is_web_url(uri)
             url = uri if uri and recognised else url
