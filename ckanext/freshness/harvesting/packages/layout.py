@@ -7,8 +7,8 @@ shortened or left out, with a warning. A single bad value never costs a dataset.
 
 from __future__ import annotations
 
+import itertools
 import json
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -375,32 +375,24 @@ def within_solr(key: str, value: Any, warn: Warn) -> Any:
 
 
 def _without_biggest(key: str, items: list[dict[str, Any]], warn: Warn) -> list[dict[str, Any]]:
-    """Remove the biggest values of the items, usually geometries, until the rest fits into Solr."""
-    biggest = sorted(
-        (
-            (legal_values.stored_bytes(value), -index, name)
-            for index, item in enumerate(items)
-            for name, value in item.items()
-        ),
-        reverse=True,
+    """Remove the biggest values of the items, usually geometries, so that the rest fits into Solr."""
+    sizes = sorted(
+        (legal_values.stored_bytes({name: value}), index, name)
+        for index, item in enumerate(items)
+        for name, value in item.items()
     )
-
-    def without(number: int) -> list[dict[str, Any]]:
-        gone = {(-place, name) for _, place, name in biggest[:number]}
-        kept = (
-            {name: value for name, value in item.items() if (index, name) not in gone}
-            for index, item in enumerate(items)
-        )
-        return [item for item in kept if item]
-
-    def fits(number: int) -> bool:
-        return legal_values.stored_bytes(without(number)) <= legal_values.SOLR_BYTES
-
-    number = bisect_left(range(len(biggest)), True, key=fits)
+    total = itertools.accumulate(size for size, _, _ in sizes)
+    gone = [one for one, size in zip(sizes, total, strict=True) if size > legal_values.SOLR_BYTES]
     # One warning for each name, with the size of its biggest value.
-    for name, size in {name: size for size, _, name in reversed(biggest[:number])}.items():
+    for name, index in {name: index for _, index, name in gone}.items():
+        size = legal_values.stored_bytes(items[index][name])
         warn(f"{key}.{name}", f"{size} bytes are more than Solr takes; left out")
-    return without(number)
+    places = {(index, name) for _, index, name in gone}
+    kept = (
+        {name: value for name, value in item.items() if (index, name) not in places}
+        for index, item in enumerate(items)
+    )
+    return list(filter(None, kept))
 
 
 def legal_tags(texts: Iterable[str], warn: Warn) -> list[dict[str, str]]:
