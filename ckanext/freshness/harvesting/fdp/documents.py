@@ -178,7 +178,7 @@ def outline_of_container(
         parts=sorted(parts),
         services=len(own),
         nameless=_nameless(graph, nodes),
-        states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS),
+        states_list=any(one - _PARTS_OF_RECORDS for one, _ in _containers(graph, nodes)),
         **asdict(paging),
     )
 
@@ -290,15 +290,6 @@ def _type_name(graph: Graph, node: Node) -> str:
     return names[0].replace("#", "/").rpartition("/")[2] if names else ""
 
 
-def _relations(graph: Graph, nodes: Iterable[Node]) -> set[Node]:
-    """Return the relations of the containers whose members belong to a record."""
-    return {
-        relation
-        for container in _containers(graph, nodes)
-        for relation in graph.objects(container, LDP.hasMemberRelation)
-    }
-
-
 def _parts(graph: Graph, nodes: Collection[Node]) -> list[str]:
     """Return the records of unknown types that a record lists, by its own statements or by a container."""
     named = {
@@ -309,12 +300,13 @@ def _parts(graph: Graph, nodes: Collection[Node]) -> list[str]:
 
 def _contained(graph: Graph, nodes: Iterable[Node], known: Iterable[URIRef]) -> list[str]:
     """Return the members of a record's containers whose relation is neither known nor one to its parts."""
-    found: set[Node] = set()
-    for container in _containers(graph, nodes):
-        relations = set(graph.objects(container, LDP.hasMemberRelation))
-        if relations.isdisjoint({*known, *_PARTS_OF_RECORDS}):
-            found |= set(graph.objects(container, LDP.contains))
-    return _urls(found)
+    others = {*known, *_PARTS_OF_RECORDS}
+    return _urls(
+        member
+        for relations, members in _containers(graph, nodes)
+        if relations.isdisjoint(others)
+        for member in members
+    )
 
 
 def _named(candidates: Iterable[Node], url: str) -> URIRef | None:
@@ -395,9 +387,9 @@ def _nodes_listed(graph: Graph, nodes: Collection[Node], wanted: tuple[URIRef, .
         if holder in nodes or (isinstance(holder, BNode) and step in _LIST_PREDICATES)
     }
     found = {member for node in named for member in (list(graph.items(node)) or [node])}
-    for container in _containers(graph, nodes):
-        if not set(wanted).isdisjoint(graph.objects(container, LDP.hasMemberRelation)):
-            found |= set(graph.objects(container, LDP.contains))
+    for relations, members in _containers(graph, nodes):
+        if not relations.isdisjoint(wanted):
+            found |= members
     return found
 
 
@@ -415,9 +407,13 @@ def _spellings(graph: Graph, subject: Node) -> set[Node]:
     }
 
 
-def _containers(graph: Graph, nodes: Iterable[Node]) -> list[Node]:
-    """Return the LDP containers of a record."""
-    return [one for node in nodes for one in graph.subjects(LDP.membershipResource, node)]
+def _containers(graph: Graph, nodes: Iterable[Node]) -> list[tuple[set[Node], set[Node]]]:
+    """Return the relations and the members of each LDP container of a record."""
+    return [
+        (set(graph.objects(one, LDP.hasMemberRelation)), set(graph.objects(one, LDP.contains)))
+        for node in nodes
+        for one in graph.subjects(LDP.membershipResource, node)
+    ]
 
 
 def _urls(nodes: Iterable[Node]) -> list[str]:

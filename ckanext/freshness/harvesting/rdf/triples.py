@@ -54,19 +54,6 @@ _WITH_TAGS = (_FORMATS.TURTLE, _FORMATS.N3, _FORMATS.TRIG, _FORMATS.N_TRIPLES, _
 
 Term = str | list[str] | None
 """An IRI; or a literal's text, language and datatype, the last two optional; or None for a blank node."""
-_MEDIA_TYPES = frozenset(
-    {
-        "text/turtle",
-        "application/x-turtle",
-        "text/n3",
-        "application/n-triples",
-        "application/n-quads",
-        "application/trig",
-        "application/rdf+xml",
-        "application/ld+json",
-    }
-)
-"""The content types that decide the parser. With any other one, the document's beginning decides."""
 
 
 def read(request: bytes, file: BinaryIO | None = None) -> bytes:
@@ -80,7 +67,7 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
     """
     header, _, body = request.partition(b"\n")
     options = json.loads(header)
-    form = _FORMATS.from_media_type(_kind_of(body, options["media_type"]))
+    form = _format_of(body, options["media_type"])
     size = options.get("size", 1)
     is_xml = form == _FORMATS.RDF_XML
     warning = ""
@@ -128,19 +115,23 @@ def _words(error: SyntaxError) -> str:
     return (why.partition(": ")[2] if has_place else "") or error.msg
 
 
-def _kind_of(body: bytes, media_type: str) -> str:
-    """Return the media type that decides the parser of a document.
+def _format_of(body: bytes, media_type: str) -> pyoxigraph.RdfFormat | None:
+    """Return the format of a document.
 
     :raises Unopened: the document is empty or not RDF
     """
     if not body.strip():
         raise _unopened(MessageCode.EMPTY)
-    # Servers send RDF as text/plain, text/xml, application/octet-stream and many other types.
-    found = media_type if media_type in _MEDIA_TYPES else kind_by_content(body)
-    if found is None:
-        words = "not RDF (text/turtle, application/rdf+xml or application/ld+json)"
-        raise _unopened(MessageCode.NOT_METADATA, words)
-    return found
+    # Servers send RDF as text/plain, text/xml, application/octet-stream and many other types. Only a format's own
+    # type decides; otherwise the document's beginning does.
+    form = _FORMATS.from_media_type(media_type)
+    if form is None or form.media_type != media_type:
+        found = kind_by_content(body)
+        if found is None:
+            words = "not RDF (text/turtle, application/rdf+xml or application/ld+json)"
+            raise _unopened(MessageCode.NOT_METADATA, words)
+        form = _FORMATS.from_media_type(found)
+    return form
 
 
 def _legal_base(url: str) -> str | None:
