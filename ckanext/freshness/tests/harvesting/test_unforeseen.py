@@ -23,7 +23,7 @@ from ckanext.freshness.harvesting import (
     strategy,
     survey,
 )
-from ckanext.freshness.harvesting.fdp.records import RecordReader
+from ckanext.freshness.harvesting.fdp.crawl import Crawl
 from ckanext.freshness.harvesting.object_writer import ObjectWriter
 from ckanext.freshness.harvesting.packages import ckan_actions, layout, merge
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
@@ -162,7 +162,7 @@ PLACES: list[Any] = [
         sources.source_of,
         known_records.current_records,
         DocumentReader.outline,
-        RecordReader._assembled,
+        Crawl._assembled,
     ),
     *(SourceMemory.recall, SourceMemory.finish, survey.survey, strategy.deletions),
     *(holds.decisions_for_job, holds.set_hold, ObjectWriter.change, ObjectWriter.finish),
