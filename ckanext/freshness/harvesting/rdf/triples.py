@@ -122,8 +122,8 @@ def _format_of(body: bytes, media_type: str) -> pyoxigraph.RdfFormat | None:
     """
     if not body.strip():
         raise _unopened(MessageCode.EMPTY)
-    # Servers send RDF as text/plain, text/xml, application/octet-stream and many other types. Only a format's own
-    # type decides; otherwise the document's beginning does.
+    # Servers send RDF as text/plain, text/xml, application/octet-stream and many other types. Only a format's
+    # own type decides; otherwise the document's beginning does.
     form = _FORMATS.from_media_type(media_type)
     if form is None or form.media_type != media_type:
         found = kind_by_content(body)
