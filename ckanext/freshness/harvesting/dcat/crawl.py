@@ -308,7 +308,6 @@ class CatalogueLists:
         :raises UnreadableDocument: its first page cannot be read.
         """
         facts = self.facts[url]
-        self.found.forget_page()
         most = MOST_PAGES + len(self.known)
         reading: ListReading[CatalogueOutline] = ListReading(self.reader, url, most)
         named: set[str] = set()

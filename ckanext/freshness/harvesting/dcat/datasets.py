@@ -93,9 +93,6 @@ class FoundDatasets:
     """By identity of a dataset that a page only names: the list that has it."""
     _shared: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By IRI that several datasets seem to share: the list that has it, and which they are, for people."""
-    _page: FetchedDocument | None = None
-    _nodes: dict[str, list[Node]] = field(default_factory=dict)
-    """The nodes of the datasets of this page."""
 
     async def take(
         self, url: str, page: FetchedDocument, number: int, outline: CatalogueOutline
@@ -105,6 +102,7 @@ class FoundDatasets:
         :param url: the list that the page belongs to.
         :param number: tells the readings of the list apart.
         """
+        nodes: dict[str, list[Node]] = {}
         for identity, description in outline.records.items():
             before = self.described.get(identity)
             if before is None and len(self.described) >= self.most:
@@ -118,51 +116,43 @@ class FoundDatasets:
                 known = self.known.at(identity)
                 # There may be many: a known dataset shares the text of its identity.
                 self.described[identity if known is None else known.url] = found
-                await self._map(identity, found, page)
+                if self._is_unchanged(identity, found, known):
+                    continue
+                try:
+                    graph = await page.parsed()
+                    with understood(identity):
+                        nodes = nodes or nodes_by_identity(graph)
+                        self._map(found, graph, nodes[identity][0])
+                except UnreadableDocument as failure:
+                    found.error = failure.reason
         self.contested.update(dict.fromkeys(outline.contested, url))
         for identity, titles in outline.shared.items():
             self._shared[identity] = url, " and ".join(f'"{title}"' for title in titles[:2])
         self.undescribed.update(dict.fromkeys(outline.undescribed, url))
         return True
 
-    def forget_page(self) -> None:
-        """Forget the page that was read last: its graph takes much memory."""
-        self._page, self._nodes = None, {}
-
-    async def _map(self, identity: str, found: FoundDataset, page: FetchedDocument) -> None:
-        """Map a dataset, unless it is unchanged."""
+    def _is_unchanged(self, identity: str, found: FoundDataset, known: KnownRecord | None) -> bool:
+        """Return whether a dataset is described as in the last job; note its memory."""
         found.memory = self.reader.hash(found.description.digest)
-        known = self.known.at(identity)
         if (
-            known is not None
-            and known.content_hash is not None
-            and known.memory is not None
-            and known.memory.startswith(found.memory)
-            and known.guid == guid_of(identity, found.url)
+            known is None
+            or known.content_hash is None
+            or known.memory is None
+            or not known.memory.startswith(found.memory)
+            or known.guid != guid_of(identity, found.url)
         ):
-            found.memory = known.memory
-            return
-        try:
-            graph = await page.parsed()
-            with understood(identity):
-                record = self._record(identity, found, page, graph)
-        except UnreadableDocument as failure:
-            found.error = failure.reason
-            return
+            return False
+        found.memory = known.memory
+        return True
+
+    def _map(self, found: FoundDataset, graph: Graph, node: Node) -> None:
+        found.named = named_distributions(graph, node) or ()
+        record = mapped(self.mapper, graph, node)
         found.contents = zlib.compress(record.as_json().encode("utf-8", "surrogatepass"))
         title = str(record.fields.get("title", ""))
         names = found.description.others[:1]
         found.memory = " ".join([found.memory, *map(self.reader.hash, [title, *names])])
         found.name_in_dcat = munge_title_to_name(title) if found.description.is_blank else ""
-
-    def _record(
-        self, identity: str, found: FoundDataset, page: FetchedDocument, graph: Graph
-    ) -> Record:
-        if self._page is not page:
-            self._page, self._nodes = page, nodes_by_identity(graph)
-        node = self._nodes[identity][0]
-        found.named = named_distributions(graph, node) or ()
-        return mapped(self.mapper, graph, node)
 
     def contents(self, found: FoundDataset, known: KnownRecord | None) -> Record | None:
         """Return a dataset's contents; None if it is unchanged.

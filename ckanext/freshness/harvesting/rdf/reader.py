@@ -150,8 +150,11 @@ class DocumentReader(SourceReader):
         :raises UnreadableDocument: no answer, or a status other than 200.
         """
         answer = await self.fetch(url, self._accept)
+        body, base = answer.body or b"", answer.final_url
         content_type = self._content_type or answer.headers.get("Content-Type")
-        document = self._document(url, answer.final_url, content_type, answer.body or b"")
+        form = rdf.media_type(content_type), rdf.charset(content_type)
+        digest = self.hash(*form, body, "" if base == parse_url(url).url else base)
+        document = FetchedDocument(url, base, body, content_type, digest, self._parser)
         document.links = _links(answer)
         # The other transfer encodings end with the connection.
         document.has_end = (
@@ -168,18 +171,6 @@ class DocumentReader(SourceReader):
         if url not in self._shared:
             self._shared[url] = asyncio.ensure_future(self.get(url))
         return await self._shared[url]
-
-    def _document(
-        self, url: str, base: str, content_type: str | None, body: bytes
-    ) -> FetchedDocument:
-        """Return the document that these bytes make.
-
-        :param base: the URL that answered.
-        """
-        form = rdf.media_type(content_type), rdf.charset(content_type)
-        redirected_to = "" if base == parse_url(url).url else base
-        digest = self.hash(*form, body, redirected_to)
-        return FetchedDocument(url, base, body, content_type, digest, self._parser)
 
     async def outline(
         self,
