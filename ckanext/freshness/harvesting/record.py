@@ -6,6 +6,7 @@ A source publishes records (datasets, catalogs, reporting organisations) and lis
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import json
 import re
@@ -65,16 +66,8 @@ class Record:
             return None
         if not isinstance(data, dict) or not data.keys() >= {"fields", "resources", "tags"}:
             return None
-        return cls(
-            data["fields"],
-            data["resources"],
-            data["tags"],
-            data.get("warnings", []),
-            name=data.get("name"),
-            id=data.get("id"),
-            owner=data.get("owner"),
-            groups=data.get("groups", []),
-        )
+        names = {one.name for one in dataclasses.fields(cls)}
+        return cls(**{key: value for key, value in data.items() if key in names})
 
     def digest(self) -> str:
         """Return the SHA-256, in hex, of everything that the package is made of.
@@ -350,13 +343,16 @@ class CurrentRecords:
         """Return the record with exactly this URL."""
         return self._by_url.get(url)
 
-    def of(self, url: str, listed: Container[str]) -> KnownRecord | None:
+    def of(
+        self, url: str, listed: Container[str], subject: str | None = None
+    ) -> KnownRecord | None:
         """Return the record that a URL means.
 
         The record with exactly this URL comes first, then one whose URL is only spelled differently,
         then one whose own document names this URL, then the only one whose URL ends with the same UUID.
 
         :param listed: all listed URLs. A record listed under its own URL matches no other URL.
+        :param subject: another URL, which counts if the first means none.
         """
         exact = self._by_url.get(url)
         if exact is not None or not self._by_url:
@@ -366,7 +362,9 @@ class CurrentRecords:
         found = self._by_spelling.get(loose_spelling(url))
         if found is None and (uuid := uuid_at_end(url)) is not None:
             found = self._by_uuid.get(uuid)
-        return None if found is None or found.url in listed else found
+        if found is not None and found.url not in listed:
+            return found
+        return self.of(subject, listed) if subject is not None else None
 
     def _index(self) -> dict[str, KnownRecord]:
         """Note the records by UUID, and return them by spelling."""

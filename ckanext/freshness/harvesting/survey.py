@@ -269,9 +269,7 @@ class _Classifier:
     def _before(self, crawled: CrawledRecord, containers: Containers) -> KnownRecord | None:
         """Return the current record that the crawl met, unless another URL already continues it."""
         url = crawled.seen.url
-        before = self._known.of(url, containers.listed)
-        if before is None and crawled.subject is not None:
-            before = self._known.of(crawled.subject, containers.listed)
+        before = self._known.of(url, containers.listed, crawled.subject)
         if before is not None and before.url in self.seen and self.seen[before.url].url != url:
             return None
         return before
@@ -281,10 +279,8 @@ class _Classifier:
 
         It was deleted, is of a deleted source, or has no harvest objects.
         """
-        url, adoptable = crawled.seen.url, self._known.adoptable
-        adopted = adoptable.of(url, containers.listed)
-        if adopted is None and crawled.subject is not None:
-            adopted = adoptable.of(crawled.subject, containers.listed)
+        url = crawled.seen.url
+        adopted = self._known.adoptable.of(url, containers.listed, crawled.subject)
         if adopted is None or adopted.package_id is None:
             return adopted
         # Only one URL takes a package over: the first that the crawl met.

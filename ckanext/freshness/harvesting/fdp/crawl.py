@@ -222,11 +222,8 @@ class Crawl:
     ) -> CrawledRecord:
         """Return a dataset with its distributions."""
         listed, subject = self._containers.listed, member.subject
-        known = self._known.of(url, listed) or self._known.of(subject, listed)
-        adopted = None
-        if known is None:
-            adoptable = self._known.adoptable
-            adopted = adoptable.of(url, listed) or adoptable.of(subject, listed)
+        known = self._known.of(url, listed, subject)
+        adopted = self._known.adoptable.of(url, listed, subject) if known is None else None
         named = (self._tree.aliases.get(one, one) for one in member.part_of)
         part_of = next(filter(None, map(self._containers.catalog_as, named)), None)
         seen = SeenRecord(url, ReadOutcome.PRESENT, listed_in, part_of=part_of)
