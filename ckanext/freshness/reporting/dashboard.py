@@ -88,7 +88,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
 
 def _unchecked(asked: TableRequest) -> dict[str, int]:
     """Return the numbers of links that no check has seen, by state; nothing if there are many links."""
-    numbers = report_tables.LINKS.counts(asked, "state", MOST_CHECKED)
+    numbers = report_tables.LINKS.counts(asked, MOST_CHECKED) or {}
     states = ("internal", "elsewhere", "excluded", "waiting")
     return {state: numbers[state] for state in states if state in numbers}
 

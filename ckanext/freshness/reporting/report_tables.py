@@ -116,7 +116,8 @@ DATASETS = DatasetTable(
     # The one that has been late for longest first.
     order="due",
     values=_of_status,
-    filters=(*counts.STATUSES, counts.NEEDS_UPDATE, counts.DUE_SOON),
+    filters=(counts.NEEDS_UPDATE, *counts.STATUSES, counts.DUE_SOON),
+    grouped="shown_status",
     is_counted_whole=True,
     tab="datasets",
 )
@@ -193,6 +194,7 @@ _of_links = partial(
     searched=("title", "name", "resource", "host"),
     filter="state",
     filters=(*labels.LINKS, *labels.LINK_MARKS),
+    grouped="state",
     tab="links",
 )
 

@@ -203,6 +203,7 @@ class DatasetTable(Table):
     :ivar values: returns the values of further placeholders
     :ivar complete: adds values to a row that the database does not have
     :ivar parts: tables that read the rows of a filter faster, by the filter
+    :ivar grouped: a column whose values are filters
     :ivar is_counted_whole: count all rows, not only the first :data:`MOST_COUNTED`
     """
 
@@ -216,6 +217,7 @@ class DatasetTable(Table):
     values: Callable[[TableRequest], dict[str, Any]] = lambda request: {}
     complete: Callable[[Row], Row] = lambda row: row
     parts: Mapping[str, DatasetTable] = field(default_factory=dict)
+    grouped: str = ""
     is_counted_whole: bool = False
 
     def read(self, request: TableRequest) -> Iterator[Row]:
@@ -262,16 +264,16 @@ class DatasetTable(Table):
         is_more = most is not None and found > most
         return (most, True) if is_more and most is not None else (int(found), False)
 
-    def counts(self, request: TableRequest, by: str, most: int | None = None) -> dict[str, int]:
-        """Return the numbers of rows by the value of a column; nothing if there are more than ``most``."""
+    def counts(self, request: TableRequest, most: int | None = None) -> dict[str, int] | None:
+        """Return the numbers of rows by the value of :attr:`grouped`; None if there are more than ``most``."""
         rows, values = self._rows(request)
-        listed = f"SELECT {by} AS part {rows} LIMIT :most"
+        listed = f"SELECT {self.grouped} AS part {rows} LIMIT :most"
         found = model.Session.execute(
             sa.text(f"SELECT part, count(*) AS number FROM ({listed}) listed GROUP BY 1"),
             {**values, "most": None if most is None else most + 1},
         )
         numbers = {row.part: row.number for row in found}
-        return {} if most is not None and sum(numbers.values()) > most else numbers
+        return None if most is not None and sum(numbers.values()) > most else numbers
 
     def _rows(self, request: TableRequest) -> tuple[str, dict[str, Any]]:
         """Return SQL, beginning with FROM, for the rows of a request in any order, and its values."""

@@ -15,7 +15,7 @@ from flask.typing import ResponseReturnValue
 from ..ckan_adapter.services import misplaced_plugins
 from ..dates import utc_now
 from ..interfaces import IFreshnessOperations
-from ..reporting import counts, harvests, labels, report_tables, visibility
+from ..reporting import harvests, labels, report_tables, visibility
 from ..reporting import runs as run_pages
 from ..reporting.dashboard import overview
 from ..reporting.tables import DatasetTable, Table, TableRequest, with_texts
@@ -138,35 +138,22 @@ def _siblings(found: Table, request: TableRequest) -> list[tuple[DatasetTable, t
 
 
 def _filters(found: Table, request: TableRequest) -> dict[str, int | None]:
-    """Return the numbers of datasets or links by filter, whatever filter the request names.
-
-    The numbers of links are None if there are too many links to count.
-    """
-    every = replace(request, status=None)
-    if found is report_tables.LINKS:
-        numbers = report_tables.LINKS.counts(every, "state", MOST_LINKS)
-        marks = {
-            mark: report_tables.LINKS.count(replace(request, status=mark), MOST_LINKS)[0]
-            for mark in labels.LINK_MARKS
-        }
-        return {
-            state: number if numbers else None
-            for state, number in {
-                "": sum(numbers.values()),
-                **{state: numbers.get(state, 0) for state in labels.LINKS},
-                **marks,
-            }.items()
-        }
-    if found is not report_tables.DATASETS:
+    """Return the numbers of rows by filter, whatever filter is chosen; None if there are too many to count."""
+    if not isinstance(found, DatasetTable) or not found.grouped:
         return {}
-    numbers = report_tables.DATASETS.counts(every, "shown_status")
+    most = None if found.is_counted_whole else MOST_LINKS
+    numbers = found.counts(replace(request, status=None), most)
+    if numbers is None:
+        return dict.fromkeys(("", *found.filters))
+    # Filters that are no values of the column.
+    others = {
+        name: found.count(replace(request, status=name), most)[0]
+        for name in found.filters
+        if name not in labels.LINKS and name not in labels.STATUSES
+    }
     return {
         "": sum(numbers.values()),
-        counts.NEEDS_UPDATE: sum(numbers.get(status, 0) for status in counts.NEED_UPDATE),
-        **{status: numbers.get(status, 0) for status in counts.STATUSES},
-        counts.DUE_SOON: report_tables.DATASETS.count(
-            replace(request, status=counts.DUE_SOON), None
-        )[0],
+        **{name: others.get(name, numbers.get(name, 0)) for name in found.filters},
     }
 
 

@@ -21,7 +21,7 @@ from ..ckan_adapter.core import model
 from ..dates import utc_now
 from ..reporting import harvests, labels, links, report_tables
 from ..reporting import worklist as tasks
-from ..reporting.tables import Context, DatasetTable, Row
+from ..reporting.tables import DatasetTable, Row
 from ..runs import requested
 from ..status import frequencies
 from .responses import (
@@ -142,18 +142,14 @@ def act() -> ResponseReturnValue:
     if action is None or not ids:
         raise tk.ValidationError({"id": [tk._("Tick the rows first.")]})
     done, refused = _with_each(ids, action, given)
-    if not id:
-        text, about = _said_of_many(action, done, refused, given["wanted"]), None
-    elif done:
-        about = done[0][0]
-        if is_htmx() and name == "check":
+    about = done[0][0] if id and done else None
+    if about is not None and is_htmx():
+        if name == "check":
             return _checking(place, about, 1)
-        if is_htmx() and name == "undo" and (row := place.row(about)):
+        if name == "undo" and (row := place.row(about)):
             return _with_news(row)
-        text = _said(action, about, given["wanted"])
-    else:
-        text, about = next(iter(refused)), None
-    undo = [f"{about.id}{_OF_DATE}{date}" for about, date in done if date]
+    text = _said(action, done, refused, given["wanted"])
+    undo = [f"{one.id}{_OF_DATE}{date}" for one, date in done if date]
     return _answer(place, about, text=text, undo=undo, is_refused=bool(refused))
 
 
@@ -184,27 +180,24 @@ def _with_each(
     return done, refused
 
 
-def _said(action: RowAction, about: Subject, wanted: str) -> str:
-    reading = parse(wanted, frequencies.vocabularies())
-    label = labels.frequency_label(reading) if isinstance(reading, int) else wanted
-    said = str(tk._(action.one)).format(title=about.title, frequency=label)
-    return f"{said} {action.then()}".strip()
-
-
-def _said_of_many(action: RowAction, done: _Done, refused: _Refused, wanted: str) -> str:
+def _said(action: RowAction, done: _Done, refused: _Refused, wanted: str) -> str:
     """Return the one row that was done or the number of rows, then the refused rows with their reasons."""
     said = []
     if len(done) == 1:
-        said.append(_said(action, done[0][0], wanted))
+        reading = parse(wanted, frequencies.vocabularies())
+        label = labels.frequency_label(reading) if isinstance(reading, int) else wanted
+        said.append(str(tk._(action.one)).format(title=done[0][0].title, frequency=label))
     elif done:
-        said.append(f"{labels.counted(action.many, len(done))} {action.then()}".strip())
+        said.append(labels.counted(action.many, len(done)))
+    if done:
+        said.append(action.then())
     for reason, titles in refused.items():
         named = ", ".join(filter(None, titles))
         about = f"{len(titles)} ({named})" if named else str(len(titles))
         said.append(
             tk._("Nothing was changed in {rows}: {reason}").format(rows=about, reason=reason)
         )
-    return " ".join(said)
+    return " ".join(filter(None, said))
 
 
 def _answer(place: Place, about: Subject | None, **values: Any) -> ResponseReturnValue:
@@ -268,17 +261,19 @@ def read() -> ResponseReturnValue:
     """Show what the user has to do now."""
     if tk.current_user.is_anonymous:
         return to_login()
-    group, size, number = _group(), tasks.FIRST, 1
-    if group:
-        size, number = tasks.LONG, page_number()
-    shown = tasks.worklist(_scope(), group=group, offset=(number - 1) * size, limit=size)
+    values, context = tk.request.values, user_context()
+    back = {key: values[key] for key in _BACK if values.get(key)}
+    group = back.get("group") if back.get("group") in tasks.GROUPS else None
+    size, number = (tasks.LONG, page_number()) if group else (tasks.FIRST, 1)
+    scope = tasks.scope(context, back.get("organization"))
+    shown = tasks.worklist(scope, group=group, offset=(number - 1) * size, limit=size)
     if group and not shown.tasks.get(group):
         # The tasks of this page are done, or those of the whole group.
         count = shown.counts[group] if number > 1 else 0
         left = {"page": last_page(count, size)} if count else {"page": None, "group": None}
-        return redirect_to("freshness_worklist.read", **{**_back(), **left})
-    if "organization" not in _back():
-        tasks.remember(_context(), shown.total)
+        return redirect_to("freshness_worklist.read", **{**back, **left})
+    if "organization" not in back:
+        tasks.remember(context, shown.total)
     page = render(
         "freshness/mine.html",
         {
@@ -289,30 +284,10 @@ def read() -> ResponseReturnValue:
             "has_next": group is not None
             and len(shown.tasks.get(group, ())) == size
             and (group in shown.more or shown.counts[group] > number * size),
-            "back": _back(),
+            "back": back,
             "verbs": LISTS,
-            "organizations": tasks.organizations(_context()),
+            "organizations": tasks.organizations(context),
             "own": tasks.OWN,
         },
     )
     return never_kept(page)
-
-
-def _scope() -> tasks.Scope:
-    return tasks.scope(_context(), tk.request.values.get("organization") or None)
-
-
-def _context() -> Context:
-    if tk.current_user.is_anonymous:
-        raise tk.NotAuthorized(tk._("Log in to see your tasks."))
-    return user_context()
-
-
-def _group() -> str | None:
-    group = tk.request.args.get("group")
-    return group if group in tasks.GROUPS else None
-
-
-def _back() -> dict[str, str]:
-    values = tk.request.values
-    return {key: values[key] for key in _BACK if values.get(key)}

@@ -120,7 +120,7 @@ class FailureReason(Enum):
     @property
     def silence(self) -> bool:
         """Decide whether the host gave no answer at all, so that its other URLs probably fail, too."""
-        return self in _SILENT
+        return self.theirs and self not in _NOT_SILENT
 
     @property
     def theirs(self) -> bool:
@@ -144,24 +144,15 @@ _RETRIABLE = frozenset(
         FailureReason.DAMAGED,
     }
 )
-_SILENT = frozenset(
+_NOT_SILENT = frozenset(
     {
-        FailureReason.NAME_NOT_FOUND,
-        FailureReason.NAME_LOOKUP_FAILED,
-        FailureReason.CONNECTION_REFUSED,
-        FailureReason.CONNECTION_RESET,
-        FailureReason.UNREACHABLE,
-        FailureReason.TLS_EXPIRED,
-        FailureReason.TLS_SELF_SIGNED,
-        FailureReason.TLS_WRONG_NAME,
-        FailureReason.TLS_UNTRUSTED,
-        FailureReason.TLS_WEAK,
-        FailureReason.TLS_REFUSED,
-        FailureReason.TLS_FAILED,
-        FailureReason.CONNECT_TIMEOUT,
-        FailureReason.READ_TIMEOUT,
-        FailureReason.TOTAL_TIMEOUT,
-        FailureReason.UNFINISHED,
+        FailureReason.INVALID_URL,
+        FailureReason.SCHEME_REFUSED,
+        FailureReason.REDIRECT_LOOP,
+        FailureReason.TOO_MANY_REDIRECTS,
+        FailureReason.TRUNCATED,
+        FailureReason.DAMAGED,
+        FailureReason.MALFORMED,
     }
 )
 _NOT_ASKED = frozenset({FailureReason.HOST_DEFERRED, FailureReason.HOST_SILENT})

@@ -193,7 +193,7 @@ def test_actions_are_for_editors(read: Read, name: str, who: str) -> None:
 
 REFUSED = {
     "datasets?sort=notes": "must be one of due, evidence, frequency_days, last_modified",
-    "datasets?status=old": "must be one of fresh, due, overdue",
+    "datasets?status=old": "must be one of needs_update, fresh, due",
     "changes?since=soon": "soon is neither a date such as 2026-01-31 nor",
     "datasets?page=0": "must be a number of 1 or more, not 0",
     "datasets?page=0000000019999999999999999999": "must be a number of 1 or more",
