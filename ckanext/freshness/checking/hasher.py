@@ -7,7 +7,6 @@ it is opened in the sandbox.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
@@ -15,12 +14,11 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import msgspec
 
 from ..copies.store import StagedBody, StoreError
-from ..room import FILES, Share
 from ..sandbox import Unopened
 from ..sandbox.processes import ProcessLimits, Sandbox
 from ..web.errors import FailureReason, Fault
@@ -37,8 +35,6 @@ _SMALL = 16 * 1024
 """A body up to this size is read to its end, so that its connection can be kept."""
 
 _WORKBOOKS = frozenset({FileKind.OFFICE, FileKind.OPEN_DOCUMENT})
-
-_Kept = tempfile.SpooledTemporaryFile  # generic since Python 3.11 only
 
 
 class ContentSandbox(Sandbox):
@@ -64,7 +60,7 @@ class ContentSandbox(Sandbox):
         """Return the detector of a file with these first bytes; None if it is hashed by its bytes."""
         return next((one for one in self._detectors if one.takes(first)), None)
 
-    async def fingerprint(self, detector: type[Detector], file: _Kept[bytes]) -> str | None:
+    async def fingerprint(self, detector: type[Detector], file: IO[bytes]) -> str | None:
         """Return the hash of a file; None if it cannot be opened."""
         function = f"{detector.__module__}:{detector.__qualname__}.open_file"
         try:
@@ -74,7 +70,7 @@ class ContentSandbox(Sandbox):
         except Unopened:
             return None
 
-    async def tables(self, how: str, file: _Kept[bytes], today: date) -> Tables:
+    async def tables(self, how: str, file: IO[bytes], today: date) -> Tables:
         """Return what is read of a file's tables; nothing if it is uncertain.
 
         :param how: see :func:`.shapes.tables_of`
@@ -129,21 +125,16 @@ class Hasher:
 
     Always :meth:`close` it.
 
-    :param staged: also takes the body, for a copy. If the store takes no more, the body is hashed without a
-        copy.
+    :param keeps_copy: whether the body is also kept for a copy, if there is room for it
     :param text: how to read the tables of a text, see :func:`.formats.kind_of_text`; None if they are not
         needed
     """
 
     def __init__(
-        self,
-        sandbox: ContentSandbox,
-        *,
-        staged: StagedBody | None = None,
-        text: str | None = None,
+        self, sandbox: ContentSandbox, *, keeps_copy: bool = False, text: str | None = None
     ) -> None:
         self._sandbox = sandbox
-        self._staged = staged
+        self._keeps_copy = keeps_copy
         self._text = text
         self._begin()
 
@@ -154,30 +145,18 @@ class Hasher:
         self._detector: type[Detector] | None = None
         self._is_decided = False
         """Whether the first bytes have decided about the detector, and whether the body is kept."""
-        self._kept: _Kept[bytes] | None = None
-        self._share = Share(FILES)
+        self._kept: StagedBody | None = None
 
     def restart(self) -> None:
         """Forget the chunks so far."""
-        self._close_kept()
+        self.close()
         self._begin()
-        if self._staged is not None:
-            self._staged.restart()
 
     def close(self) -> None:
-        """Remove the temporary file, and the staged body unless it was taken."""
-        self._close_kept()
-        if self._staged is not None:
-            self._staged.close()
-            self._staged = None
-
-    def _close_kept(self) -> None:
+        """Remove the temporary file, unless it was taken."""
         if self._kept is not None:
-            # On a full disk, closing fails once more. The bytes are not needed.
-            with contextlib.suppress(OSError):
-                self._kept.close()
+            self._kept.close()
             self._kept = None
-            self._share.give_back()
 
     def write(self, data: bytes) -> None:
         """Take the next chunk.
@@ -194,12 +173,6 @@ class Hasher:
             if len(data) >= missing:
                 self._decide()
                 self._keep(data[missing:])
-        if self._staged is not None:
-            try:
-                self._staged.write(data)
-            except StoreError:
-                self._staged.close()
-                self._staged = None
 
     def _keep(self, data: bytes) -> None:
         """Keep a chunk, if the body is kept and not too large.
@@ -208,32 +181,36 @@ class Hasher:
         """
         if self._kept is None:
             return
-        if self._size > self._sandbox.limits.max_bytes:
-            self._close_kept()
+        if not (self._keeps_copy or self._is_to_be_opened):
+            self.close()
             return
         try:
-            # A small body stays in memory.
-            has_room = self._size <= SMALL or self._share.take(len(data))
-            if has_room:
-                self._kept.write(data)
-        except OSError:
-            has_room = False
-        if not has_room:
-            self._close_kept()
-            words = f"came when this site had no room left for it in {tempfile.gettempdir()}"
-            raise Fault(FailureReason.NO_ROOM, words)
+            self._kept.write(data)
+        except StoreError as error:
+            self.close()
+            if self._is_to_be_opened:
+                words = f"came when this site had no room left for it in {tempfile.gettempdir()}"
+                raise Fault(FailureReason.NO_ROOM, words) from error
+
+    @property
+    def _is_to_be_opened(self) -> bool:
+        """Whether the content or the tables are read: not of a body that is too large."""
+        is_small = self._size <= self._sandbox.limits.max_bytes
+        return is_small and (self._detector is not None or self._text is not None)
 
     def _decide(self) -> None:
         self._is_decided = True
         self._detector = self._sandbox.detector_of(self._first)
-        if self._detector is not None or self._text is not None:
-            self._kept = _Kept(max_size=SMALL)
+        if self._keeps_copy or self._is_to_be_opened:
+            self._kept = StagedBody()
             self._keep(self._first)
 
     def take_staged(self) -> StagedBody | None:
-        """Return the staged body if it is whole. The caller closes it."""
-        staged, self._staged = self._staged, None
-        return staged
+        """Return the body for a copy if it is whole. The caller closes it."""
+        if not self._keeps_copy:
+            return None
+        kept, self._kept = self._kept, None
+        return kept
 
     async def result(self) -> HashedBody:
         """Return the hashes of a complete body.
@@ -249,18 +226,19 @@ class Hasher:
         return HashedBody(digest, self._size, self._first)
 
     async def _content(self) -> str | None:
-        if self._kept is None or self._detector is None:
+        if self._kept is None or self._detector is None or not self._is_to_be_opened:
             return None
-        return await self._sandbox.fingerprint(self._detector, self._kept)
+        return await self._sandbox.fingerprint(self._detector, self._kept.file)
 
     async def tables(self, today: date) -> Tables:
         """Return what is read of the tables of a complete body; nothing if it is uncertain."""
         how = self._text
         if self._detector not in (None, Undated):
             how = "workbook" if kind(self._first) in _WORKBOOKS else None
-        if self._kept is None or how is None:
+        if self._kept is None or how is None or not self._is_to_be_opened:
             return Tables([], [])
+        file = self._kept.file
         if how == "csv" and self._size <= SMALL:
-            self._kept.seek(0)
-            return tables_of("csv", io.BytesIO(self._kept.read()), today)
-        return await self._sandbox.tables(how, self._kept, today)
+            file.seek(0)
+            return tables_of("csv", io.BytesIO(file.read()), today)
+        return await self._sandbox.tables(how, file, today)

@@ -14,7 +14,6 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..copies.store import StagedBody
 from ..web.errors import FetchError
 from ..web.exchange import Answer, Body, RequestAttempts, Sink
 from ..web.urls import Target
@@ -40,13 +39,11 @@ class HdxTools:
     """The tools that all checks of a run share.
 
     :ivar now: returns the time, aware
-    :ivar stage: opens a place for a file that a copy is made of; None if no copies are made
     """
 
     client: Client
     sandbox: ContentSandbox
     now: Callable[[], datetime]
-    stage: Callable[[], StagedBody] | None = None
 
 
 async def check_resources(
@@ -169,10 +166,9 @@ class HdxCheck:
             ]
             wanted = any(step.outcome is None for step in self._steps)
         if wanted:
-            stage = self._tools.stage if self._resources[0].keep_copy else None
             incoming.hasher = Hasher(
                 self._tools.sandbox,
-                staged=None if stage is None else stage(),
+                keeps_copy=self._resources[0].keep_copy,
                 text=_text_with_shape(self._resources, is_second=self._first is not None),
             )
             return incoming.hasher

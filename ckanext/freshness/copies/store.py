@@ -64,15 +64,15 @@ class StagedBody:
 
     Close it or use it as a context manager, whether it is kept or not.
 
-    :ivar size: the bytes written so far
+    :ivar file: the bytes written so far, to be read once they are complete
+    :ivar size: their number
     """
 
     def __init__(self) -> None:
         self._begin()
 
     def _begin(self) -> None:
-        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
-        self._hash = hashlib.sha256()
+        self.file: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
         self._share = Share(FILES)
         self.size = 0
 
@@ -84,21 +84,28 @@ class StagedBody:
 
     @property
     def sha256(self) -> str:
-        """Return the hash of the bytes written so far, in hexadecimal."""
-        return self._hash.hexdigest()
+        """Return the hash of the body, in hexadecimal.
+
+        :raises StoreError: the file cannot be written or read
+        """
+        found = hashlib.sha256()
+        for chunk in self.chunks():
+            found.update(chunk)
+        return found.hexdigest()
 
     def write(self, data: bytes, /) -> int:
         """Append a chunk, and return its length.
 
         :raises StoreError: there is no room for it
         """
-        if not self._share.take(len(data)):
+        # A small body stays in memory.
+        is_large = self.size + len(data) > IN_MEMORY
+        if is_large and not self._share.take(len(data)):
             raise self._failed("too many other files are there")
         try:
-            self._file.write(data)
+            self.file.write(data)
         except OSError as error:
             raise self._failed(error.strerror or str(error)) from error
-        self._hash.update(data)
         self.size += len(data)
         return len(data)
 
@@ -111,8 +118,8 @@ class StagedBody:
         :raises StoreError: the file cannot be written or read
         """
         try:
-            self._file.seek(0)
-            while chunk := self._file.read(CHUNK):
+            self.file.seek(0)
+            while chunk := self.file.read(CHUNK):
                 yield chunk
         except OSError as error:
             raise self._failed(error.strerror or str(error)) from error
@@ -125,9 +132,9 @@ class StagedBody:
     def close(self) -> None:
         """Discard the body."""
         try:
-            self._file.close()
+            self.file.close()
         except OSError:  # The bytes are discarded anyway.
-            self._file = io.BytesIO()
+            self.file = io.BytesIO()
         self._share.give_back()
 
     def _failed(self, why: str) -> StoreError:

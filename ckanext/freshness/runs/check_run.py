@@ -34,7 +34,6 @@ from ..checking.selection import (
 )
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import HeldLock, locked_if_free, require_tables, telling_of_loss
-from ..copies.store import StagedBody
 from ..dates import utc, utc_now
 from ..interfaces import IFreshnessChecker, IFreshnessDetectors
 from ..reporting.labels import counted
@@ -364,7 +363,6 @@ def checks_of(
     checks = settings.checks()
     web = settings.web(limits or checks.limits)
     hosts = Hosts(checks.policy, checks.policies)
-    stage = StagedBody if any(resource.keep_copy for resource in resources) else None
     # Detectors of other plugins come first.
     plugins = p.PluginImplementations(IFreshnessDetectors)
     detectors = [detector for plugin in plugins for detector in plugin.content_detectors()]
@@ -372,7 +370,7 @@ def checks_of(
     async def produce(hand_over: Callable[[CheckResult], None]) -> None:
         with ContentSandbox((*detectors, *DETECTORS)) as sandbox:
             async with Client(web, hosts, concurrency=settings.CONCURRENCY) as client:
-                tools = HdxTools(client, sandbox, clock, stage)
+                tools = HdxTools(client, sandbox, clock)
                 await check_resources(
                     resources, tools, hand_over, confirm_after=settings.CONFIRM_AFTER
                 )

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from ckanext.freshness.checking import hasher
 from ckanext.freshness.checking.content import (
     MIB,
     ContentLimits,
@@ -23,7 +22,8 @@ from ckanext.freshness.checking.content import (
 )
 from ckanext.freshness.checking.formats import FIRST_BYTES
 from ckanext.freshness.checking.hasher import DETECTORS, ContentSandbox, HashedBody, Hasher
-from ckanext.freshness.checking.shapes import SMALL
+from ckanext.freshness.copies import store
+from ckanext.freshness.copies.store import IN_MEMORY
 from ckanext.freshness.room import Room
 from ckanext.freshness.sandbox.processes import ProcessLimits
 from ckanext.freshness.tests.checking.hostile import Hostile
@@ -31,7 +31,7 @@ from ckanext.freshness.tests.checking.workbooks import archive, workbook
 from ckanext.freshness.web.errors import FailureReason, Fault
 
 BOOK = workbook({"Data": {"A1": "name", "B1": 1}})
-LARGE = archive({"a.bin": os.urandom(SMALL)})
+LARGE = archive({"a.bin": os.urandom(IN_MEMORY)})
 """A container that is too large to be kept in memory."""
 PROCESS = ProcessLimits(seconds=20)
 
@@ -176,15 +176,34 @@ def test_a_file_without_room_on_the_disk_is_given_up() -> None:
 
 
 def test_all_temporary_files_share_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hasher, "FILES", Room(3 * SMALL))
+    monkeypatch.setattr(store, "FILES", Room(3 * IN_MEMORY))
     with ContentSandbox() as sandbox, closing(Hasher(sandbox)) as one:
-        one.write(LARGE + bytes(SMALL))
+        one.write(LARGE + bytes(IN_MEMORY))
         with closing(Hasher(sandbox)) as other, pytest.raises(Fault) as raised:
-            other.write(LARGE + bytes(SMALL))
+            other.write(LARGE + bytes(IN_MEMORY))
         assert raised.value.reason is FailureReason.NO_ROOM
         one.close()
         with closing(Hasher(sandbox)) as other:
-            other.write(LARGE + bytes(SMALL))
+            other.write(LARGE + bytes(IN_MEMORY))
+
+
+def test_a_file_that_is_too_large_is_copied_and_not_opened() -> None:
+    async def run() -> HashedBody:
+        limits = ContentLimits(max_bytes=len(LARGE) - 1)
+        with (
+            ContentSandbox(HOSTILE, limits, PROCESS) as sandbox,
+            closing(Hasher(sandbox, keeps_copy=True)) as hasher,
+        ):
+            hasher.write(LARGE)
+            found = await hasher.result()
+            staged = hasher.take_staged()
+            assert staged is not None
+            with staged:
+                assert b"".join(staged.chunks()) == LARGE
+                assert staged.sha256 == found.digest.raw
+            return found
+
+    assert asyncio.run(run()).digest.content == of_bytes(LARGE)
 
 
 @pytest.mark.parametrize(("first", "name"), [(b"id,name\n", "sha256"), (b"PK\x03\x04", "unopened")])

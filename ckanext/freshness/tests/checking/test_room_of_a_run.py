@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 
 from ckanext.freshness.checking.decisions import ResourceToCheck
-from ckanext.freshness.checking.shapes import SMALL
+from ckanext.freshness.copies.store import IN_MEMORY
 from ckanext.freshness.room import FILES, MIB
 from ckanext.freshness.settings import CONCURRENCY
 from ckanext.freshness.tests.checking.test_hdx_check import run_check
@@ -71,5 +71,5 @@ def test_many_large_files_at_once() -> None:
     assert found["reasons"].keys() == {"first hash", "no room"}
     assert found["growth"] < 64 * MIB
     # The beginning of each file, which is small, takes no room.
-    assert ROOM / 2 < found["kept"] <= ROOM + CONCURRENCY * SMALL
+    assert ROOM / 2 < found["kept"] <= ROOM + CONCURRENCY * IN_MEMORY
     assert found["is_given_back"]

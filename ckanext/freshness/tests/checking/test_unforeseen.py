@@ -19,7 +19,6 @@ import ckanext.freshness.checking as checking
 from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outcome, ResourceToCheck
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
-from ckanext.freshness.copies.store import StagedBody
 from ckanext.freshness.tests.servers.raw import RawServer, answering
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, lookup
 from ckanext.freshness.web.client import Client
@@ -154,7 +153,7 @@ def test_of_the_policy_hdx(server: RawServer) -> None:
                 ]
                 found: list[CheckResult] = []
                 async with make_client() as client:
-                    tools = HdxTools(client, sandbox, lambda: NOW, StagedBody)
+                    tools = HdxTools(client, sandbox, lambda: NOW)
                     with traced(called):
                         await check_resources(resources, tools, found.append, confirm_after=0)
                 return {result.resource.resource_id: result.outcome for result in found}
