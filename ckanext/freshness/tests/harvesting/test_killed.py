@@ -29,7 +29,7 @@ from ckanext.freshness.harvesting.object_writer import ObjectWriter
 from ckanext.freshness.tests.harvesting.conftest import TITLES, Harvest, Job, Published
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.harvesting.test_away import age_messages, cron
-from ckanext.freshness.tests.processes import CkanProcess, until
+from ckanext.freshness.tests.processes import CkanProcess, until, until_locks_are_free
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -121,7 +121,7 @@ def test_gather(published: Published, consumer: Any, monkeypatch: pytest.MonkeyP
     server.wait_for(published.place, timeout=PATIENCE)
     assert is_held(f"gather {job_id}")
     kill(process)
-    until(lambda: not is_held(f"gather {job_id}"))
+    until_locks_are_free()
     fault.release()
 
     assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvests.sources, job_id)
@@ -163,7 +163,7 @@ def test_gather_that_has_written_a_part(
     process = consumer("gather")
     until(lambda: written_by(job_id) == ObjectWriter.BATCH)
     kill(process)
-    until(lambda: not is_held(f"gather {job_id}"))
+    until_locks_are_free()
     fault.release()
 
     send_again("gather")
@@ -201,6 +201,7 @@ def test_import_in_the_middle_of_a_page(published: Published, consumer: Any) -> 
         until(waits_for_a_lock)
         kill(process)
         transaction.rollback()
+    until_locks_are_free()
     assert len(harvest.current()) == 1
     assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvests.sources, job_id)
     send_again("fetch")
@@ -223,6 +224,7 @@ def test_redis_is_emptied_while_a_consumer_is_killed(
         process = consumer("fetch")
         until(waits_for_a_lock)
         kill(process)
+    until_locks_are_free()
     connection.flushdb()
     # By itself, since with RabbitMQ ckanext-harvest sends nothing again.
     object_states.resume()

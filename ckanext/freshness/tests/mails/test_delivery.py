@@ -18,7 +18,6 @@ from ckan.tests import factories, helpers
 from click.testing import CliRunner
 
 from ckanext.freshness import doctor
-from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.ckan_adapter.mailer import MailFailure
 from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.mails import digests, news
@@ -35,7 +34,13 @@ from ckanext.freshness.tests.mails.conftest import (
     fail,
     later,
 )
-from ckanext.freshness.tests.processes import WITH_LOCKS, disconnect, end_connections, until
+from ckanext.freshness.tests.processes import (
+    WITH_LOCKS,
+    disconnect,
+    end_connections,
+    until,
+    until_locks_are_free,
+)
 from ckanext.freshness.tests.servers.smtp import MailHost
 from ckanext.freshness.tests.status.test_refresh import forked
 
@@ -251,8 +256,7 @@ class TestMailServer:
         until(lambda: host.swallowed)
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        # PostgreSQL may notice a little later that its client is gone.
-        until(lambda: not is_held(digests.LOCK))
+        until_locks_are_free()
         disconnect()
         host.silent_at = None
         assert sent(notify()) == [BOB, CARL]
@@ -277,8 +281,7 @@ class TestMailServer:
         process = forked(work)
         until(lambda: host.swallowed)
         assert end_connections(WITH_LOCKS) == 1
-        # PostgreSQL keeps the lock until the ended process is gone.
-        until(lambda: not is_held(digests.LOCK))
+        until_locks_are_free()
         assert sent(notify()) == [BOB, CARL]
         process.join()
         assert sorted(mail.to for mail in host.mails) == [(BOB,), (CARL,)]

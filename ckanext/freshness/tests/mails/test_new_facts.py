@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.dates import utc_text
 from ckanext.freshness.mails import digests, news, recipients
 from ckanext.freshness.mails.report import MailReport, NotifyState
@@ -21,7 +20,7 @@ from ckanext.freshness.reporting import harvests, visibility
 from ckanext.freshness.reporting.tables import TableRequest
 from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.mails.conftest import OVERDUE, ROOT, Make, Notify, age, fail, later
-from ckanext.freshness.tests.processes import disconnect, until
+from ckanext.freshness.tests.processes import disconnect, until, until_locks_are_free
 from ckanext.freshness.tests.servers.smtp import MailHost
 from ckanext.freshness.tests.status.test_refresh import forked
 from ckanext.harvest.model import HarvestGatherError, HarvestJob, HarvestSource
@@ -136,8 +135,7 @@ def test_a_held_deletion_is_told_again_after_a_kill(
         until(lambda: host.swallowed)
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-    # PostgreSQL may notice a little later that its client is gone.
-    until(lambda: not is_held(digests.LOCK))
+    until_locks_are_free()
     disconnect()
     host.silent_at = None
     notify(0.001)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,8 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.cli import site
 from ckanext.freshness.runs import requested
-from ckanext.freshness.tests import processes
 from ckanext.freshness.tests.harvesting.test_away import before
-from ckanext.freshness.tests.processes import CkanProcess, write_ini
+from ckanext.freshness.tests.processes import CkanProcess, until, until_locks_are_free, write_ini
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.tcp import TcpProxy
@@ -30,7 +28,6 @@ from ckanext.freshness.tests.web.support import FileServer
 
 PATIENCE = 120.0
 """Seconds after which a test stops waiting."""
-until = partial(processes.until, patience=PATIENCE)
 
 QUICK, HELD = 12, 6
 """Numbers of resources with an immediate answer and with a held answer, each on a host of its own."""
@@ -124,7 +121,7 @@ def check(cli: Any) -> list[str]:
 def the_rest_is_visited(server: FileServer, cli: Any) -> None:
     """The next run checks the resources without a stored check, nothing else, and ends."""
     model.Session.remove()
-    assert not is_held(run_records.CHECKING)
+    until_locks_are_free()
     asked = server.count("/held")
     assert f"Checked {HELD} resources, 0 with an error" in check(cli)
     assert server.count("/quick") == QUICK, "some were visited twice"
@@ -182,13 +179,11 @@ def test_a_run_is_killed(server: FileServer, hold: Hold, command: Command, cli: 
     assert is_held(run_records.lock(run["id"]))
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    # PostgreSQL may notice a little later that its client is gone.
-    until(lambda: not is_held(run_records.CHECKING))
+    until_locks_are_free()
     hold.release()
     model.Session.remove()
     (run,) = helpers.call_action("freshness_run_list")
     assert (run["ended_at"], run["checked"]) == (None, QUICK)
-    until(lambda: not is_held(run_records.lock(run["id"])))
     the_rest_is_visited(server, cli)
 
 
@@ -233,7 +228,7 @@ def test_a_killed_run_neither_loses_nor_doubles_an_observation(
     finally:
         lock.close()
         again.release()
-    until(lambda: not is_held(run_records.CHECKING))
+    until_locks_are_free()
     check(cli)
     with model.Session.get_bind().connect() as connection:
         rows = connection.execute(
