@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 _CHUNK = 65_536
 
 
+def reserved_port() -> socket.socket:
+    """Return a socket with a free port of 127.0.0.1, which refuses connections until a server listens."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved
+
+
 class TcpProxy:
     """Listens on a loopback port of its own and hands every connection on to one address."""
 
@@ -28,7 +36,9 @@ class TcpProxy:
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
         self._listener: socket.socket | None = None
         self._signals: list[bytes] = []
-        self.port = 0
+        # Keeps the port while nothing listens at it: others would get it for a connection of theirs.
+        self._reserved = reserved_port()
+        self.port: int = self._reserved.getsockname()[1]
 
     @property
     def address(self) -> str:
@@ -40,9 +50,7 @@ class TcpProxy:
         if self._listener is not None:
             return
         self._signals = []
-        listener = socket.create_server(("127.0.0.1", self.port))
-        self.port = listener.getsockname()[1]
-        self._listener = listener
+        self._listener = listener = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
 
     def refuse(self) -> None:
@@ -79,6 +87,7 @@ class TcpProxy:
 
     def __exit__(self, *_: object) -> None:
         self.away()
+        self._reserved.close()
 
     def _accept(self, listener: socket.socket) -> None:
         while True:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import socket
 import traceback
 from dataclasses import replace
 from time import monotonic
@@ -14,6 +13,7 @@ import pytest
 
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.raw import RawServer, repeating
+from ckanext.freshness.tests.servers.tcp import reserved_port
 from ckanext.freshness.tests.web.support import (
     FAST,
     SETTINGS,
@@ -152,9 +152,9 @@ def test_host_not_allowed_after_a_redirect(server: FileServer) -> None:
 
 
 def test_connection_refused() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
+    with reserved_port() as unused:
         port = unused.getsockname()[1]
-    error = failure(f"http://127.0.0.1:{port}/x")
+        error = failure(f"http://127.0.0.1:{port}/x")
     assert error.reason is FailureReason.CONNECTION_REFUSED
     assert str(error) == f"http://127.0.0.1:{port}/x refused the connection, tried 3 times"
 

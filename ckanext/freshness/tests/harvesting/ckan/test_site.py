@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from ckanext.freshness.tests.harvesting.conftest import (
 from ckanext.freshness.tests.processes import CkanProcess, until
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
+from ckanext.freshness.tests.servers.tcp import reserved_port
 from ckanext.harvest import model as harvest_model
 
 __all__ = ["clean_queues", "clean_site"]
@@ -379,23 +379,22 @@ def test_a_source_of_the_type_ckan_becomes_ours(portal: PortalServer) -> None:
 @pytest.fixture
 def own_url(tmp_path: Path) -> Iterator[str]:
     """This site, served by another process."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    arguments = ("run", "--host", "127.0.0.1", "--port", str(port), "--disable-reloader")
-    process = CkanProcess(arguments, tmp_path, CKAN_INI=tk.config["__file__"])
-    url = f"http://127.0.0.1:{port}"
+    with reserved_port() as reserved:
+        port = reserved.getsockname()[1]
+        arguments = ("run", "--host", "127.0.0.1", "--port", str(port), "--disable-reloader")
+        process = CkanProcess(arguments, tmp_path, CKAN_INI=tk.config["__file__"])
+        url = f"http://127.0.0.1:{port}"
 
-    def answers() -> bool:
-        with contextlib.suppress(OSError):
-            return requests.get(f"{url}/api/3/action/status_show", timeout=30).ok
-        return False
+        def answers() -> bool:
+            with contextlib.suppress(OSError):
+                return requests.get(f"{url}/api/3/action/status_show", timeout=30).ok
+            return False
 
-    try:
-        until(answers, process)
-        yield url
-    finally:
-        process.kill()
+        try:
+            until(answers, process)
+            yield url
+        finally:
+            process.kill()
 
 
 def test_a_real_ckan(own_url: str) -> None:
