@@ -22,6 +22,7 @@ from ckanext.freshness.tests.harvesting.harvested_site import work
 from ckanext.freshness.tests.mails.conftest import OVERDUE, age, later, sends_to
 from ckanext.freshness.tests.mails.test_new_facts import change
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
+from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.faults import Status as Answers
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.smtp import MailHost
@@ -88,16 +89,20 @@ def editor_of(name: str, capacity: str = "editor") -> dict[str, Any]:
 
 
 def harvest_what_was_asked(source_id: str) -> None:
-    """Do what consumers and cron do with the job that somebody has started."""
-    (job,) = (
-        one
-        for one in call_action("harvest_job_list", source_id=source_id)
-        if one["status"] != "Finished"
-    )
+    """Do what consumers and cron do with the job that somebody starts."""
+    jobs: list[str] = []
+
+    def is_asked() -> bool:
+        model.Session.remove()
+        all_jobs = call_action("harvest_job_list", source_id=source_id)
+        jobs.extend(one["id"] for one in all_jobs if one["status"] != "Finished")
+        return bool(jobs)
+
+    until(is_asked)
     source = Harvest({"id": source_id})
     source.gather()
     source.fetch()
-    source.finish(job["id"])
+    source.finish(jobs[0])
 
 
 @pytest.mark.parametrize("decision", ["delete", "keep"])
@@ -182,6 +187,8 @@ def test_an_editor_repairs_twelve_dead_links_with_six_clicks(hand: Visitor) -> N
         hand.reads("1 task:")
         # A wrong repair comes back as soon as it is checked.
         hand.click("link", "Edit link")
+        hand.reads("Update Resource")
+        settle(hand.tab)
         hand.tab.locator("#field-resource-url").fill(f"{server.url}/old/wrong.csv")
         hand.click("button", "Update Resource")
         hand.tab.wait_for_url("**/dataset/camps/resource/*")

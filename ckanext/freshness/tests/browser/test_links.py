@@ -32,6 +32,7 @@ def test_the_page_loads_itself_anew_when_the_check_has_ended(
     with FileHost(now=test_links.NOW, address="127.0.0.2") as host:
         test_links.make("asked", [{"url": f"{host.url}/stocks.csv"}], owner_org="relief")
         page.goto("/dataset/asked/freshness")
+        settle(page)
         page.get_by_role("button", name="Check links now").click()
         page.get_by_text("A link check is requested.").wait_for()
         page.wait_for_load_state()
@@ -52,6 +53,8 @@ def test_an_address_is_tested_in_the_form_and_a_redirect_fills_the_field(
             "tested", [{"url": f"{server.url}/old.csv", "format": "CSV"}], owner_org="relief"
         )
         page.goto(f"/dataset/tested/resource/{made['resources'][0]['id']}/edit")
+        # Without scripts, the buttons would send the form.
+        settle(page)
         page.get_by_role("button", name="Test this link").click()
         page.get_by_text("The link works.").wait_for()
         settle(page)
@@ -59,6 +62,7 @@ def test_an_address_is_tested_in_the_form_and_a_redirect_fills_the_field(
         page.get_by_role("button", name="Use this address").click()
         has_value = "url => document.querySelector('#resource-edit [name=url]').value === url"
         page.wait_for_function(has_value, arg=f"{server.url}/new.csv")
+        settle(page)
         page.locator("#resource-edit [name=url]").fill("http://old.invalid/")
         page.get_by_role("button", name="Test this link").click()
         page.get_by_text("There is no server of this name.").wait_for()

@@ -78,6 +78,7 @@ def test_a_link_is_postponed_in_its_row(hand: Hand, path: str) -> None:
     tab.goto(path)
     row = tab.locator("[data-row]", has=tab.locator(f"a[href*='/dataset/{name}']"))
     # Another row is ticked already: the button is about its own row.
+    settle(tab)
     tab.locator("[name=id]").first.check()
     row.get_by_role("button", name="Ignore or postpone").click()
     tab.get_by_label("Why?").fill("The server moves")
@@ -99,7 +100,8 @@ FOCUSED = """() => {
 
 
 def reach(tab: Any, words: str) -> None:
-    """Press Tab until the element that begins with these words has the focus."""
+    """Press Tab until the element that begins with these words has the focus, and works."""
+    settle(tab)
     for _ in range(60):
         tab.keyboard.press("Tab")
         text, is_seen, markup = tab.evaluate(FOCUSED)
@@ -158,6 +160,7 @@ def test_each_task_by_keyboard_alone(hand: Hand) -> None:
             continue
         tab.keyboard.press("Tab")
         tab.locator(":focus", has_text="Undo").wait_for()
+        settle(tab)
         tab.keyboard.press("Enter")
         tab.locator("[data-row]:focus", has_text=words).wait_for()
     model.Session.rollback()
