@@ -71,7 +71,7 @@ def test_a_night_is_tried_again_until_it_is_done() -> None:
 
 
 async def until(happens: Callable[[], bool]) -> None:
-    for _ in range(1000):
+    for _ in range(6000):
         if happens():
             return
         await asyncio.sleep(0.02)

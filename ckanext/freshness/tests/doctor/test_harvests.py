@@ -21,6 +21,7 @@ from ckanext.freshness.doctor import examine
 from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.tests.doctor.conftest import findings
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
 
@@ -56,10 +57,12 @@ def wait_on() -> Iterator[Callable[..., None]]:
             thread.start()
             waiting.append((key, client, thread))
         clients = {client for _, client, _ in waiting}
-        while not clients <= {
-            one["id"] for one in connection().client_list() if one["cmd"] == "blpop"
-        }:
-            continue
+        until(
+            lambda: (
+                clients
+                <= {one["id"] for one in connection().client_list() if one["cmd"] == "blpop"}
+            )
+        )
 
     yield begin
     for key, _, _ in waiting:
