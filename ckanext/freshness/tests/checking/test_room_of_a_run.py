@@ -2,26 +2,66 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import re
+import socketserver
 import stat
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
 from ckanext.freshness.checking.decisions import ResourceToCheck
 from ckanext.freshness.copies.store import IN_MEMORY
 from ckanext.freshness.room import FILES, MIB
 from ckanext.freshness.settings import CONCURRENCY
 from ckanext.freshness.tests.checking.test_hdx_check import run_check
-from ckanext.freshness.tests.web.test_memory import bytes_of, holding
 from ckanext.freshness.web.hosts import HostPolicy
 
 SIZE = MIB
 ROOM = 16 * MIB
 """What is left of the room for temporary files in the test."""
+
+
+@contextlib.contextmanager
+def holding(body: bytes, count: int) -> Iterator[str]:
+    """Serve a body, whose last byte comes when all answers are open; yield its URL."""
+    are_open = threading.Barrier(count)
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while self.rfile.readline().strip():
+                pass
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}"
+            # Clients that have no room hang up.
+            with contextlib.suppress(OSError):
+                self.wfile.write(f"{head}\r\n\r\n".encode() + body[:-1])
+            are_open.wait(60)
+            # What was sent is read meanwhile.
+            time.sleep(1)
+            with contextlib.suppress(OSError):
+                self.wfile.write(body[-1:])
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        request_queue_size = count
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
+def bytes_of(name: str) -> int:
+    """Return a value of this process in bytes: ``VmRSS`` is its memory, ``VmHWM`` the most that it had."""
+    (kilobytes,) = re.findall(rf"{name}:\s+(\d+)", Path("/proc/self/status").read_text())
+    return int(kilobytes) * 1024
 
 
 def kept() -> int:
@@ -62,7 +102,7 @@ def check_all(url: str, room: int) -> None:
 
 def test_many_large_files_at_once() -> None:
     body = b"PK\x03\x04" + os.urandom(16) * (SIZE // 16)
-    with holding("identity", body, CONCURRENCY) as url:
+    with holding(body, CONCURRENCY) as url:
         code = f"from {__name__} import check_all; check_all({url!r}, {ROOM})"
         command = [sys.executable, "-c", code]
         done = subprocess.run(command, stdout=subprocess.PIPE, timeout=120, check=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import random
+import time
 import zlib
 from collections.abc import Callable
 
@@ -89,6 +90,12 @@ def test_a_bomb_comes_in_pieces(form: str) -> None:
     packed = pack(bytes(8 << 20))
     sizes = [len(part) for part in Decoder(encoding).chunks(packed)]
     assert sum(sizes) == 8 << 20 and max(sizes) <= 1 << 20
+
+
+def test_many_members_cost_little_time() -> None:
+    begin = time.process_time()
+    assert decoded("gzip", gzip.compress(b"") * 10_000, 1 << 16) == b""
+    assert time.process_time() - begin < 10
 
 
 def begun(size: int) -> Decoder:
