@@ -12,6 +12,9 @@ In a test:
 from __future__ import annotations
 
 import itertools
+import random
+
+from rdflib import Graph
 
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
 from ckanext.freshness.tests.servers.fdp_model import FdpModel, Record, State
@@ -87,6 +90,8 @@ class FdpServer(FdpModel, LoopbackServer):
             return refusal
         noise = self._next_noise()
         document = self.renderer.document(record, noise)
+        if noise and not record.broken:
+            document = disordered(document)
         if record.named_graph:
             body = in_named_graph(document, self.iri_of(record))
             return Answer(200, body, {"Content-Type": JSON_LD})
@@ -105,6 +110,12 @@ class FdpServer(FdpModel, LoopbackServer):
 
     def _next_noise(self) -> int:
         return next(self._noise) if self.shuffle else 0
+
+
+def disordered(document: str) -> str:
+    """The same triples in another order, with other labels of blank nodes."""
+    lines = Graph().parse(data=document, format="turtle").serialize(format="nt").splitlines(True)
+    return "".join(random.sample(lines, len(lines)))
 
 
 def as_single_catalogue(server: FdpServer) -> bytes:

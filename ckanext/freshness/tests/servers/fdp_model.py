@@ -17,7 +17,6 @@ from urllib.parse import quote, unquote
 
 from ckanext.freshness.tests.servers.turtle import (
     FIELDS,
-    SEPARATOR,
     Literal,
     Node,
     Value,
@@ -363,7 +362,7 @@ def _rendered(fields: Mapping[str, Value | None]) -> tuple[dict[str, str], dict[
         if value is None:
             continue
         # Publishers, licences and their like repeat in thousands of records.
-        texts[name] = sys.intern(objects(value, FIELDS[name].is_iri, SEPARATOR))
+        texts[name] = sys.intern(objects(value, FIELDS[name].is_iri))
         if any(isinstance(item, Node) for item in each(value)):
             more[name] = blocks(value)
     return texts, more

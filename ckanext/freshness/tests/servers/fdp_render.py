@@ -7,8 +7,7 @@ nothing is cached and a change is seen at once.
 from __future__ import annotations
 
 import dataclasses
-import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from ckanext.freshness.tests.servers import turtle
 from ckanext.freshness.tests.servers.fdp_model import BREAKAGE, FdpModel, Kind, Record, State
@@ -114,8 +113,7 @@ class Layout:
 class Renderer:
     """Makes the documents of a model for a base URL; `base` and `layout` may be replaced.
 
-    `noise` other than 0 gives the server-made values, the order of the triples and the labels of
-    blank nodes another look: what a crawler must not take for a change.
+    `noise` other than 0 gives the server-made values another look: what a crawler must not take for a change.
     """
 
     def __init__(self, model: FdpModel, base: str, layout: Layout) -> None:
@@ -136,7 +134,7 @@ class Renderer:
         if self.layout.containers:
             blocks += [self._container(record, kind) for kind in self._child_kinds(record)]
         blocks.append(f'\n<{profile}> {_RDFS_LABEL}\n    "{level.profile_label}" .\n')
-        return _joined(blocks, noise, [record])
+        return "".join([turtle.HEAD, *blocks, BREAKAGE if record.broken else ""])
 
     def single_catalogue(self) -> Iterator[str]:
         """All published datasets with their distributions as one dcat:Catalog, without noise.
@@ -178,11 +176,7 @@ class Renderer:
             lines.append(f'<{ontology}fdpSoftwareVersion> "FDP:v2.0.0-alpha.3~c153fc8"')
             lines.append(f"dcat:endpointURL <{subject}>")
         blocks = [*record.blocks.values(), *self._server_blocks(record, subject, noise)]
-        if noise:
-            seed = f"{noise} {subject}"
-            lines, nodes = turtle.disordered(lines, random.Random(seed))
-            blocks += nodes
-        types = turtle.SEPARATOR.join(f"<{iri}>" for iri in self._types(record))
+        types = ", ".join(f"<{iri}>" for iri in self._types(record))
         return [f"\n<{subject}> a {types};\n  " + ";\n  ".join(lines) + " .\n", *blocks]
 
     def _own_lines(self, record: Record) -> Iterator[str]:
@@ -202,7 +196,7 @@ class Renderer:
         yield f"{_RDFS_LABEL} {turtle.term(record.label)}"
         if "access_rights" not in record.fields:
             yield f"dcterms:accessRights <{subject}#accessRights>"
-        metrics = turtle.SEPARATOR.join(f"<{iri}>" for iri, _ in _metrics(subject, noise))
+        metrics = ", ".join(f"<{iri}>" for iri, _ in _metrics(subject, noise))
         yield f"{_SIO_METRIC} {metrics}"
         yield f'<{self.layout.ontology}metadataIssued> "{record.issued}"^^xsd:dateTime'
 
@@ -243,7 +237,7 @@ class Renderer:
                 yield kind
 
     def _listed(self, record: Record, kind: Kind) -> str:
-        return turtle.SEPARATOR.join(
+        return ", ".join(
             turtle.iri(child) if isinstance(child, str) else f"<{self.iri(child)}>"
             for child in record.listing(kind)
         )
@@ -259,14 +253,6 @@ class Renderer:
         ontology, own = self.layout.ontology, self.layout.root_type
         own = own if "://" in own else ontology + own
         return [f"{ontology}MetadataService", f"{_DCAT}DataService", f"{_DCAT}Resource", own]
-
-
-def _joined(blocks: list[str], noise: int, records: Sequence[Record]) -> str:
-    """A document of these blocks, in another order for each `noise`; the malformed parts last."""
-    if noise:
-        random.Random(noise).shuffle(blocks)
-    ends = [BREAKAGE for record in records if record.broken]
-    return "".join([turtle.HEAD, *blocks, *ends])
 
 
 def _metrics(subject: str, noise: int) -> Iterator[tuple[str, str]]:

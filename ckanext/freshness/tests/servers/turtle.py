@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 PREFIXES: Mapping[str, str] = {
@@ -18,10 +17,6 @@ PREFIXES: Mapping[str, str] = {
 }
 #: The prefix lines that the reference implementation begins every document with.
 HEAD = "".join(f"@prefix {prefix}: <{iri}> .\n" for prefix, iri in PREFIXES.items())
-
-#: Between the values of a record's property. No term has a line break after a comma, so that what
-#: was joined can be split again.
-SEPARATOR = ",\n    "
 
 _VCARD = "http://www.w3.org/2006/vcard/ns#"
 _SPDX = "http://spdx.org/rdf/terms#"
@@ -110,9 +105,9 @@ def term(value: Term, as_iri: bool = False) -> str:
     raise TypeError(f"{value!r} cannot be written as Turtle.")
 
 
-def objects(value: Value, as_iri: bool = False, separator: str = ", ") -> str:
+def objects(value: Value, as_iri: bool = False) -> str:
     """One value or several, separated by commas."""
-    return separator.join(term(item, as_iri) for item in each(value))
+    return ", ".join(term(item, as_iri) for item in each(value))
 
 
 def blocks(value: Value) -> str:
@@ -129,26 +124,6 @@ def each(value: Value) -> list[Term]:
     if isinstance(value, list | tuple):
         return list(value)
     return [cast(Term, value)]
-
-
-def disordered(lines: Iterable[str], generator: random.Random) -> tuple[list[str], list[str]]:
-    """The lines of a record (predicate, values between `SEPARATOR`s) in another order.
-
-    Each value gets a line of its own, and blank nodes become labelled ones; these are returned as
-    blocks besides.
-    """
-    singles: list[str] = []
-    nodes: list[str] = []
-    for line in lines:
-        predicate, _, values = line.partition(" ")
-        for value in values.split(SEPARATOR):
-            if value.startswith("[ "):
-                label = f"_:b{generator.getrandbits(48):x}"
-                nodes.append(f"\n{label} {value[2:-1]} .\n")
-                value = label
-            singles.append(f"{predicate} {value}")
-    generator.shuffle(singles)
-    return singles, nodes
 
 
 def iri(text: str) -> str:
