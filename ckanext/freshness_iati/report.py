@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import ckan.plugins.toolkit as tk
@@ -148,52 +147,7 @@ def last_cycle(source_id: str, *, ended: bool = False) -> Any:
 LISTED = 100
 """Most failing files of a source on the page."""
 
-
-@dataclass(frozen=True, slots=True)
-class Download:
-    """A file for everybody.
-
-    :ivar title: marked for translation
-    :ivar about: its contents in a sentence, marked for translation
-    :ivar url: absolute
-    """
-
-    title: str
-    about: str
-    url: str
-    size: int
-    modified: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class SourceOverview:
-    """A source with the figures of the datasets that a user may see.
-
-    :ivar downloads: empty before the first cycle, and while :attr:`trouble` says why
-    :ivar trouble: why there are no downloads now; None if there are
-    :ivar registered: number of datasets
-    :ivar available: number of datasets with a copy
-    :ivar failing: number of datasets whose file fails, and of those with a copy
-    :ivar changed: number of files that were new or changed in the last cycle, and of their publishers
-    :ivar last: the last cycle; None before the first
-    :ivar rows: the first failing files
-    """
-
-    name: str
-    title: str
-    downloads: Sequence[Download]
-    trouble: str | None
-    registered: int
-    available: int
-    failing: int
-    served: int
-    changed: int
-    publishers: int
-    last: Row | None
-    rows: Sequence[Row]
-
-
-_DOWNLOADS = {
+_DOWNLOADS: Mapping[str, tuple[str, str]] = {
     publication.BULK_ZIP: (
         N_("All files"),
         N_("Every publisher's XML files, each as it was last good."),
@@ -215,15 +169,23 @@ _DOWNLOADS = {
         N_("The organizations that publish these datasets."),
     ),
 }
+"""The titles and contents of the files for everybody, marked for translation, in the order of the page."""
 
 
-def sources(context: Context) -> list[SourceOverview]:
-    """Return all public sources with the figures of the datasets that a user may see."""
+def sources(context: Context) -> list[dict[str, Any]]:
+    """Return all public sources with the figures of the datasets that a user may see.
+
+    :returns: of each its ``name`` and ``title``, the columns of ``_FIGURES``, and
+
+        - ``downloads``: the files for everybody; empty before the first cycle, and while ``trouble`` says why
+        - ``last``: the last cycle; None before the first
+        - ``rows``: the first failing files
+    """
     found = publication.public_sources()
     return [_overview(source, context, is_only=len(found) == 1) for source in found]
 
 
-def _overview(source: Any, context: Context, *, is_only: bool) -> SourceOverview:
+def _overview(source: Any, context: Context, *, is_only: bool) -> dict[str, Any]:
     last = last_cycle(source.id)
     since = None if last is None else last.started_at
     condition, values = visibility.condition(context)
@@ -240,19 +202,25 @@ def _overview(source: Any, context: Context, *, is_only: bool) -> SourceOverview
         files = {}
         trouble = tk._("The files are being made anew. Please try again later.")
     folder = f"{settings.site_url()}/iati" + ("" if is_only else f"/{source.name}")
-    return SourceOverview(
-        name=source.name,
-        title=source.title,
-        downloads=[
-            Download(*words, f"{folder}/{name}", files[name].size, files[name].modified)
-            for name, words in _DOWNLOADS.items()
+    return {
+        "name": source.name,
+        "title": source.title,
+        "downloads": [
+            {
+                "title": title,
+                "about": about,
+                "url": f"{folder}/{name}",
+                "size": files[name].size,
+                "modified": files[name].modified,
+            }
+            for name, (title, about) in _DOWNLOADS.items()
             if name in files
         ],
-        trouble=trouble,
-        last=None if last is None else runs.line(last),
-        rows=list(map(with_texts, failing.mappings())),
+        "trouble": trouble,
+        "last": None if last is None else runs.line(last),
+        "rows": list(map(with_texts, failing.mappings())),
         **row._mapping,
-    )
+    }
 
 
 def reason(row: Row) -> str:
@@ -274,6 +242,8 @@ SELECT count(*) AS registered, count(c.key) AS available,
 {_OF_SOURCE}
 CROSS JOIN LATERAL (SELECT i.content_changed >= CAST(:since AS timestamp) AS changed) new
 WHERE i.source_id = :source"""
+"""SQL: the numbers of datasets, and of those with a copy; of failing files, and of those with a copy; of files
+that were new or changed in the last cycle, and of their publishers."""
 
 _FAILING = f"""
 SELECT p.name, coalesce(nullif(p.title, ''), p.name) AS title,
