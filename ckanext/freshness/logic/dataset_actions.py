@@ -99,11 +99,10 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
     package = judged_package(tk.get_or_bust(data_dict, "id"))
-    rules = judgement.site_rules()
-    datasets = snapshot.take([package.id], rules.aging.dataset_types)
+    datasets = snapshot.take([package.id], settings.dataset_types())
     if not datasets:
         raise tk.ObjectNotFound(tk._("Dataset not found"))
-    return _shown(context, package, datasets[0], rules, utc_now())
+    return _shown(context, package, datasets[0], utc_now())
 
 
 def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
@@ -225,13 +224,9 @@ def _judge_anew(context: dict[str, Any], package_id: str) -> None:
 
 
 def _shown(
-    context: dict[str, Any],
-    package: Any,
-    dataset: DatasetSnapshot,
-    rules: judgement.SiteRules,
-    now: datetime,
+    context: dict[str, Any], package: Any, dataset: DatasetSnapshot, now: datetime
 ) -> dict[str, Any]:
-    row, judged = judgement.current(dataset, now, rules)
+    row, judged = judgement.current(dataset, now)
     bounds = snapshot.boundaries(row)
     status = row.status if bounds is None else status_at(bounds, now).value
     names = {

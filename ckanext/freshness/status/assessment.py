@@ -31,7 +31,7 @@ from .changes import (
     is_replaced,
     transitions,
 )
-from .judgement import FreshnessRow, has_new_url, judge, observed, row_of, site_rules
+from .judgement import FreshnessRow, Judgement, has_new_url, judge, observed, row_of, site_rules
 from .our_fields import are_the_sites, judged_types
 from .snapshot import DatasetSnapshot, ResourceSnapshot
 
@@ -128,10 +128,10 @@ def assess_packages(
         found_pieces = (found or {}).get(dataset.id, ())
         seen = [*observed(dataset, now, occasion.writer), *found_pieces]
         judgement = judge(dataset, seen, now, rules)
-        row = row_of(dataset, judgement, now, rules)
-        _add(tables, dataset, judgement.pieces, row, occasion)
-        data += changes_of_data(dataset, judgement.pieces, found_pieces, now)
-        tables["transitions"] += transitions(dataset, judgement, row, occasion, rules)
+        row = row_of(judgement)
+        _add(tables, judgement, row, occasion)
+        data += changes_of_data(judgement, found_pieces)
+        tables["transitions"] += transitions(judgement, row, occasion)
         assessed.append(
             AssessedDataset(
                 dataset.id,
@@ -168,20 +168,14 @@ Tables = dict[str, list[Any]]
 """The rows to write, by the parameters of :data:`_WRITE`: only those that differ from the stored rows."""
 
 
-def _add(
-    tables: Tables,
-    dataset: DatasetSnapshot,
-    pieces: Iterable[DatedEvidence],
-    row: FreshnessRow,
-    occasion: Occasion,
-) -> None:
+def _add(tables: Tables, judgement: Judgement, row: FreshnessRow, occasion: Occasion) -> None:
     """Add the rows of a dataset, except its transitions."""
-    now, writer = occasion.now, occasion.writer
+    dataset, now, writer = judgement.dataset, judgement.now, occasion.writer
     values = vars(row)
     if any(getattr(dataset.row, name, None) != value for name, value in values.items()):
         tables["datasets"].append(values)
     before = {(piece.resource, piece.evidence): piece for piece in dataset.pieces}
-    after = {(piece.resource, piece.evidence): piece for piece in pieces}
+    after = {(piece.resource, piece.evidence): piece for piece in judgement.pieces}
     for key, piece in after.items():
         old = before.get(key)
         if old != piece:

@@ -15,7 +15,7 @@ from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Status
 from ..checking.data_changes import DataChange
 from ..dates import utc_to_second
-from .judgement import FreshnessRow, Judgement, SiteRules, assess_with, counting, is_live
+from .judgement import FreshnessRow, Judgement, counting, is_live
 from .snapshot import DatasetSnapshot, ResourceSnapshot
 
 
@@ -92,39 +92,32 @@ def is_replaced(resource: ResourceSnapshot, edit: DatasetEdit | None) -> bool:
 
 
 def transitions(
-    dataset: DatasetSnapshot,
-    judgement: Judgement,
-    row: FreshnessRow,
-    occasion: Occasion,
-    rules: SiteRules,
+    judgement: Judgement, row: FreshnessRow, occasion: Occasion
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows for the changes of a dataset's status since it was last judged, the oldest first.
 
     :param row: the new row of the dataset
     """
-    edit, cause = occasion.edit, occasion.cause
-    if dataset.row is not None and dataset.row.judge_anew:
+    edit, cause, before = occasion.edit, occasion.cause, judgement.dataset.row
+    if before is not None and before.judge_anew:
         edit, cause = None, TransitionCause.RECOMPUTE
-    for change in _status_changes(dataset, row, judgement, occasion.now, cause):
+    for change in _status_changes(judgement, row, cause):
         if change["cause"] is not TransitionCause.TIME:
             if edit is not None:
                 change |= asdict(edit)
-            change |= _explanation(change, dataset, judgement, row, occasion, rules)
+            change |= _explanation(change, judgement, row, occasion.writer)
         yield {**change, "run_id": occasion.run_id}
 
 
 def _status_changes(
-    dataset: DatasetSnapshot,
-    row: FreshnessRow,
-    judgement: Judgement,
-    now: datetime,
-    cause: TransitionCause,
+    judgement: Judgement, row: FreshnessRow, cause: TransitionCause
 ) -> Iterator[dict[str, Any]]:
     """Yield the changes of status since a dataset was judged.
 
     First those by time alone, each at its boundary; then a change for another cause, if there is one. An edit
     of the update frequency is one even if the status stays, so that the history has it.
     """
+    dataset, now = judgement.dataset, judgement.now
     before: Any = dataset.row
     status = None if before is None else before.status
     # Live data are never late: their status has no boundaries any more.
@@ -166,17 +159,12 @@ _AGES = [status.value for status in Status]
 
 
 def _explanation(
-    transition: Mapping[str, Any],
-    dataset: DatasetSnapshot,
-    judgement: Judgement,
-    row: FreshnessRow,
-    occasion: Occasion,
-    rules: SiteRules,
+    transition: Mapping[str, Any], judgement: Judgement, row: FreshnessRow, writer: str | None
 ) -> dict[str, Any]:
     """Return who changed a status, what kind of edit it was, and both update frequencies if they explain it."""
     is_edit = transition["cause"] is TransitionCause.EDIT
-    explanation: dict[str, Any] = {"author": occasion.writer if is_edit else None}
-    newest = judgement.newest
+    explanation: dict[str, Any] = {"author": writer if is_edit else None}
+    dataset, newest = judgement.dataset, judgement.newest
     if is_edit and newest and newest.evidence is Evidence.REVIEW and newest not in dataset.pieces:
         explanation["cause"] = TransitionCause.CONFIRMATION
     confirmed = None if dataset.row is None else dataset.row.confirmed_at
@@ -186,7 +174,7 @@ def _explanation(
     if dataset.row is None or dataset.row.frequency_days == days:
         return explanation
     before = dataset.row.frequency_days
-    unchanged = assess_with(judgement.newest, before, dataset, occasion.now, rules)
+    unchanged = judgement.with_frequency(before)
     stays = transition["to_status"] == transition["from_status"]
     if stays or unchanged.status.value == transition["from_status"]:
         explanation |= {"frequency_before": before, "frequency_after": days}
@@ -203,20 +191,15 @@ _EVENTS = frozenset({Evidence.URL, Evidence.HASH})
 """Evidence of something that happens now. All other evidence states a date."""
 
 
-def changes_of_data(
-    dataset: DatasetSnapshot,
-    pieces: Iterable[DatedEvidence],
-    found: Iterable[DatedEvidence],
-    now: datetime,
-) -> list[DataChange]:
+def changes_of_data(judgement: Judgement, found: Iterable[DatedEvidence]) -> list[DataChange]:
     """Return the changes of a dataset's data that its new evidence shows.
 
     A date shows a change of a resource if it is newer than everything known of the resource before; the first
     date shows none. A date of the dataset as a whole counts if no date of a resource has moved with it.
 
-    :param pieces: all evidence after the assessment
     :param found: the evidence of checks, whose changes :mod:`..checking.data_changes` tells
     """
+    dataset, now = judgement.dataset, judgement.now
     if dataset.row is None or dataset.row.judge_anew:
         # Data do not change because this extension reads them for the first time, or by new rules.
         return []
@@ -226,7 +209,7 @@ def changes_of_data(
     new = _newest(
         (
             piece
-            for piece in counting(list(pieces), dataset)
+            for piece in judgement.pieces
             if piece not in stored and (piece.resource, piece.evidence) not in by_checks
         ),
         _FIRST,

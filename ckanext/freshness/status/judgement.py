@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta, timezone
+from functools import cached_property
 from typing import Any
 
 from .. import settings
@@ -46,10 +47,13 @@ def site_rules() -> SiteRules:
     return SiteRules(settings.aging(), frequencies.vocabularies(), settings.adhoc_hosts())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Judgement:
     """The status of a dataset at one moment, and all it follows from."""
 
+    dataset: DatasetSnapshot
+    now: datetime
+    rules: SiteRules
     frequency: StatedFrequency
     pieces: list[DatedEvidence]
     """All evidence that counts."""
@@ -57,7 +61,28 @@ class Judgement:
     """The evidence that decides: a change of the data, or a later confirmation."""
     change: DatedEvidence | None
     """The newest evidence of a change of the data."""
-    assessment: Assessment
+
+    @cached_property
+    def assessment(self) -> Assessment:
+        """The status."""
+        return self.with_frequency(self.frequency.days)
+
+    def with_frequency(self, days: int | None) -> Assessment:
+        """Return the status that the dataset would have with an update frequency.
+
+        If all its links are live interfaces or pages, nobody can see whether its data change: it is never
+        called late.
+        """
+        found = assess(
+            None if self.newest is None else self.newest.when,
+            days,
+            self.now,
+            self.rules.aging.thresholds,
+            has_resources=bool(self.dataset.resources),
+        )
+        if found.status is not Status.FRESH and is_live(self.dataset):
+            return replace(found, status=Status.UNAVAILABLE, boundaries=None)
+        return found
 
     @property
     def confirmed_at(self) -> datetime | None:
@@ -96,24 +121,14 @@ class FreshnessRow:
         Those that do not apply are left out: boundaries if time changes nothing, the frequency if none is
         understood.
         """
-        values = {
-            NAMES.status: self.status,
-            NAMES.absent_since: utc_text(self.absent_since),
-            NAMES.data_stands_since: utc_text(self.data_stands_since),
-            NAMES.data_until: self.data_until,
-            NAMES.broken_since: utc_text(self.broken_since),
-            NAMES.delinquent: utc_text(self.delinquent),
-            NAMES.due: utc_text(self.due),
-            NAMES.evidence: self.evidence,
-            NAMES.frequency_from: self.frequency_from
-            if self.frequency_from == FrequencySource.RHYTHM.value
-            else None,
-            NAMES.frequency: None if self.frequency_days is None else str(self.frequency_days),
-            NAMES.last_modified: utc_text(self.last_modified),
-            NAMES.overdue: utc_text(self.overdue),
-            NAMES.undetermined: self.undetermined,
+        values = {**vars(self), "frequency": self.frequency_days}
+        if self.frequency_from != FrequencySource.RHYTHM.value:
+            del values["frequency_from"]
+        return {
+            key: utc_text(value) if isinstance(value, datetime) else str(value)
+            for name, key in zip(NAMES._fields, NAMES.extras, strict=False)
+            if (value := values.get(name)) is not None
         }
-        return {key: value for key, value in values.items() if value is not None}
 
 
 def judge(
@@ -133,12 +148,10 @@ def judge(
     rhythms = (rhythm(one, now, rules.aging.thresholds) for one in dataset.updates.values())
     frequency = frequencies.with_rhythm(frequency, next(filter(None, rhythms), None))
     dated = by_their_data(pieces, dataset) if rules.aging.data_dates_count else pieces
-    piece, change = newest(dated), newest(one for one in dated if one.evidence is not _REVIEW)
-    assessment = assess_with(piece, frequency.days, dataset, now, rules)
-    return Judgement(frequency, pieces, piece, change, assessment)
+    change = newest(one for one in dated if one.evidence is not Evidence.REVIEW)
+    return Judgement(dataset, now, rules, frequency, pieces, newest(dated), change)
 
 
-_REVIEW = Evidence.REVIEW
 _OF_FILES = (Evidence.HTTP_HEADER, Evidence.HASH)
 
 
@@ -167,30 +180,6 @@ def _newest_data_at(resource: ResourceSnapshot) -> datetime | None:
     return max(resource.data_since, end).replace(microsecond=0)
 
 
-def assess_with(
-    piece: DatedEvidence | None,
-    days: int | None,
-    dataset: DatasetSnapshot,
-    now: datetime,
-    rules: SiteRules,
-) -> Assessment:
-    """Return the status that a dataset has with some evidence and some update frequency.
-
-    If all its links are live interfaces or pages, nobody can see whether its data change: it is never called
-    late.
-    """
-    found = assess(
-        None if piece is None else piece.when,
-        days,
-        now,
-        rules.aging.thresholds,
-        has_resources=bool(dataset.resources),
-    )
-    if found.status is not Status.FRESH and is_live(dataset):
-        return replace(found, status=Status.UNAVAILABLE, boundaries=None)
-    return found
-
-
 def is_live(dataset: DatasetSnapshot) -> bool:
     """Decide whether all links of a dataset lead to pages, or answer differently each time."""
     return bool(dataset.resources) and all(
@@ -199,17 +188,15 @@ def is_live(dataset: DatasetSnapshot) -> bool:
     )
 
 
-def row_of(
-    dataset: DatasetSnapshot, judgement: Judgement, now: datetime, rules: SiteRules
-) -> FreshnessRow:
+def row_of(judgement: Judgement) -> FreshnessRow:
     """Return the row that a judgement gives a dataset."""
-    frequency, assessment = judgement.frequency, judgement.assessment
+    dataset, frequency, assessment = judgement.dataset, judgement.frequency, judgement.assessment
     reached = data_reached(dataset)
     bounds, change = assessment.boundaries, judgement.change
     stated = (dataset.extras.get(STATED_KEY) or "").strip()[:_MAX_STATED] or None
     before = dataset.row
     is_same = before is not None and before.stated_date == stated
-    since = before.stated_since if before is not None and is_same else utc_to_second(now)
+    since = before.stated_since if before is not None and is_same else utc_to_second(judgement.now)
     return FreshnessRow(
         package_id=dataset.id,
         status=assessment.status.value,
@@ -223,9 +210,9 @@ def row_of(
         overdue=utc_to_second(bounds.overdue if bounds else None),
         delinquent=utc_to_second(bounds.delinquent if bounds else None),
         next_boundary=utc_to_second(
-            next_boundary(assessment, now) or _end_of_rhythm(judgement, now)
+            next_boundary(assessment, judgement.now) or _end_of_rhythm(judgement)
         ),
-        undetermined=_undetermined(dataset, assessment, frequency.days, rules),
+        undetermined=_undetermined(judgement),
         stated_date=stated,
         stated_since=since if stated else None,
         confirmed_at=utc_to_second(judgement.confirmed_at),
@@ -236,13 +223,13 @@ def row_of(
     )
 
 
-def _end_of_rhythm(judgement: Judgement, now: datetime) -> datetime | None:
+def _end_of_rhythm(judgement: Judgement) -> datetime | None:
     """Return when the rhythm of data that have stopped to change does not count any more."""
     bounds, last = judgement.assessment.boundaries, judgement.newest
     if judgement.frequency.stated_by is not FrequencySource.RHYTHM or not bounds or not last:
         return None
     end = last.when + END_OF_RHYTHM * (bounds.delinquent - last.when)
-    return end if end > now else None
+    return end if end > judgement.now else None
 
 
 _STILL = 2
@@ -278,27 +265,26 @@ def _broken_since(dataset: DatasetSnapshot) -> datetime | None:
     return max(filter(None, since), default=None) if all(since) else None
 
 
-def current(dataset: DatasetSnapshot, now: datetime, rules: SiteRules) -> tuple[Any, Judgement]:
+def current(dataset: DatasetSnapshot, now: datetime) -> tuple[Any, Judgement]:
     """Return the row of a dataset and its judgement, to be shown.
 
     The row is the stored one, since lists and searches go by it too. Only for a dataset that was never
     judged it is the row that would be written now.
     """
     seen = observed(dataset, now.replace(microsecond=0), None)
-    judgement = judge(dataset, seen, now, rules)
-    return dataset.row or row_of(dataset, judgement, now, rules), judgement
+    judgement = judge(dataset, seen, now, site_rules())
+    return dataset.row or row_of(judgement), judgement
 
 
-def _undetermined(
-    dataset: DatasetSnapshot, assessment: Assessment, days: int | None, rules: SiteRules
-) -> str | None:
+def _undetermined(judgement: Judgement) -> str | None:
     """Return why the status may be wrong: a resource may have changed without a trace.
 
     None if the dataset is fresh all the same, or has no update frequency.
     """
-    if assessment.status is Status.FRESH or days is None:
+    dataset, hosts = judgement.dataset, judgement.rules.adhoc_hosts
+    if judgement.assessment.status is Status.FRESH or judgement.frequency.days is None:
         return None
-    reasons = {_reason(resource, rules.adhoc_hosts) for resource in dataset.resources}
+    reasons = {_reason(resource, hosts) for resource in dataset.resources}
     if not is_live(dataset):
         # Many datasets have a page beside their data.
         reasons.discard("page")

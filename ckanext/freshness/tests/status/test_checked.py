@@ -31,6 +31,7 @@ from ckanext.freshness.runs import requested
 from ckanext.freshness.status import conclusions
 from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.changes import Occasion, TransitionCause, changes_of_data
+from ckanext.freshness.status.judgement import Judgement, counting
 from ckanext.freshness.status.snapshot import DatasetSnapshot, ResourceSnapshot
 from ckanext.freshness.tests import datasets
 from ckanext.freshness.tests.clock import freeze_time
@@ -440,9 +441,11 @@ STATED: list[tuple[str, DatasetSnapshot, list[DatedEvidence], list[str | None]]]
 def test_stated_dates_that_show_a_change(
     before: DatasetSnapshot, after: list[DatedEvidence], expected: list[str | None]
 ) -> None:
-    found = changes_of_data(before, after, [], MADE + 9 * DAY)
+    rest: Any = {"rules": None, "frequency": None, "newest": None, "change": None}
+    judgement = Judgement(before, MADE + 9 * DAY, pieces=counting(after, before), **rest)
+    found = changes_of_data(judgement, [])
     assert [one.resource_id for one in found] == expected
-    assert changes_of_data(before, after, after, MADE + 9 * DAY) == []
+    assert changes_of_data(judgement, after) == []
 
 
 def test_old_changes_are_pruned(act: Act) -> None:
