@@ -352,13 +352,13 @@ class Decision(NamedTuple):
         return self.words is None and self.outcome is not None and OUTCOMES[self.outcome].hashed
 
 
-def conditions(known: KnownContent, *, hash_anyway: bool) -> tuple[str | None, str | None]:
+def conditions(resource: ResourceToCheck) -> tuple[str | None, str | None]:
     """Return the ETag and the Last-Modified to send. Without either, the request is unconditional.
 
-    :param hash_anyway: read the file even if the server reports no change: the rotation exists to find
-        unreported changes
+    The rotation exists to find unreported changes, and sends none.
     """
-    if hash_anyway or known.hash is None:
+    known = resource.known
+    if resource.hash_anyway or known.hash is None:
         return None, None
     return known.etag, known.last_modified
 

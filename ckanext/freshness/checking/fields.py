@@ -12,7 +12,7 @@ which calls no hooks and changes neither activities nor ``metadata_modified``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -33,15 +33,14 @@ _SAYS_NOTHING = frozenset(
 """Media types that servers send for files that they do not know."""
 
 
-def stored(last_modified: datetime | None, size: Any, mimetype: Any, hash_: Any) -> dict[str, Any]:
-    """Return a resource's fields for comparison, without empty ones."""
-    values = {
-        "last_modified": None if last_modified is None else last_modified.isoformat(),
-        "size": size,
-        "mimetype": mimetype,
-        "hash": hash_,
-    }
-    return {name: value for name, value in values.items() if value not in (None, "")}
+def stored(*values: Any) -> dict[str, Any]:
+    """Return a resource's fields for comparison, without empty ones.
+
+    :param values: of :data:`FIELDS`
+    """
+    as_json = (one.isoformat() if isinstance(one, datetime) else one for one in values)
+    fields = zip(FIELDS, as_json, strict=True)
+    return {name: value for name, value in fields if value not in (None, "")}
 
 
 def found(result: CheckResult) -> dict[str, Any]:
@@ -73,7 +72,7 @@ def after_check(
         for name, value in said.items()
         if name in allowed
         and has.get(name) != value
-        and (name not in has or has[name] == ours(wrote, name) or _PROVED[name](has[name], value))
+        and (name not in has or has[name] == ours(wrote, name) or _is_wrong(name, has[name], value))
     }
 
 
@@ -96,14 +95,11 @@ def ours(wrote: Fields, name: str) -> Any:
 OURS = "coalesce(c.wrote ->> '{0}', c.wrote ->> 'old_{0}')"
 """SQL of :func:`ours`, as text."""
 
-_PROVED: dict[str, Callable[[Any, Any], bool]] = {
-    "last_modified": lambda has, said: bool(has < said),
-    "size": lambda has, said: True,
+
+def _is_wrong(name: str, has: Any, said: Any) -> bool:
+    """Decide whether a field's value is wrong if a check found another one."""
     # The server may be wrong about the media type, and the publisher's hash may be of another kind.
-    "mimetype": lambda has, said: False,
-    "hash": lambda has, said: False,
-}
-"""Whether a field's value is wrong if a check found another one."""
+    return name == "size" or (name == "last_modified" and has < said)
 
 
 def write_found(written: Iterable[tuple[CheckResult, Any]], allowed: Collection[str]) -> list[str]:

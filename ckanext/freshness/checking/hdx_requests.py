@@ -54,7 +54,7 @@ class HdxRequests:
         :param choose: decides what becomes of the body of its answer
         """
         if self._present is None:
-            self._present = self._ask(choose, *conditions_of(self._resource))
+            self._present = self._ask(choose, *decisions.conditions(self._resource))
         return self._present
 
     @property
@@ -137,7 +137,7 @@ def share_requests(one: ResourceToCheck, other: ResourceToCheck) -> bool:
     return (
         one.url == other.url
         and not (one.keep_copy or other.keep_copy)
-        and conditions_of(one) == conditions_of(other)
+        and decisions.conditions(one) == decisions.conditions(other)
         and _accepts(one) == _accepts(other)
     )
 
@@ -145,8 +145,3 @@ def share_requests(one: ResourceToCheck, other: ResourceToCheck) -> bool:
 def _accepts(resource: ResourceToCheck) -> tuple[str | None, str | None]:
     promised = promise_of(resource)
     return promised.accept, promised.second_accept
-
-
-def conditions_of(resource: ResourceToCheck) -> tuple[str | None, str | None]:
-    """Return the conditions of the first request, see :func:`.decisions.conditions`."""
-    return decisions.conditions(resource.known, hash_anyway=resource.hash_anyway)

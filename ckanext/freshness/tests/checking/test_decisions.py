@@ -80,7 +80,7 @@ def first_step(
 def test_conditions(
     known: KnownContent, anyway: bool, asked: tuple[str | None, str | None]
 ) -> None:
-    assert conditions(known, hash_anyway=anyway) == asked
+    assert conditions(ResourceToCheck("r", "p", "u", known, hash_anyway=anyway)) == asked
 
 
 # Headers
@@ -258,7 +258,7 @@ def test_a_file_that_was_opened_is_known_by_its_content() -> None:
         known, etag='"2"', last_modified="Tue", dates_lie=True
     )
     closed = after_hash(known, OK, CLOSED_ANEW, None).known
-    assert conditions(closed, hash_anyway=False) == (None, None)
+    assert conditions(ResourceToCheck("r", "p", "u", closed)) == (None, None)
     opened = after_hash(stored("unopened:rz"), OK, ZIPPED, None).known
     assert (opened.hash, opened.raw) == (ZIP, "rz")
 
@@ -446,7 +446,7 @@ def visit(
     known: KnownContent, contents: str, *, second: str | None = "", etag: str | None
 ) -> Decision:
     """Check a server that sends these contents, with or without an ETag."""
-    asked, _ = conditions(known, hash_anyway=False)
+    asked, _ = conditions(ResourceToCheck("r", "p", "u", known))
     if asked is not None and asked == etag:
         return first_step(known, AnswerHeaders(304))
     headers = AnswerHeaders(200, etag)
