@@ -51,17 +51,17 @@ def store() -> Store:
 
 def is_wanted() -> bool:
     """Decide whether the site keeps copies of any checked resources."""
-    return _choice() is not None or bool(_sources())
+    return any(_choice().values())
 
 
-def _choice() -> dict[str, Any] | None:
-    """Return the resources whose copies the site's options ask for; None if they ask for none."""
-    everything = settings.flag("copies.all")
-    formats = sorted(name.lower() for name in settings.words("copies.formats"))
-    organizations = sorted(settings.words("copies.organizations"))
-    if not (everything or formats or organizations):
-        return None
-    return {"all": everything, "formats": formats, "organizations": organizations}
+def _choice() -> dict[str, Any]:
+    """Return the resources of which copies are kept, by the site's options and its harvest sources."""
+    return {
+        "all": settings.flag("copies.all"),
+        "formats": sorted(name.lower() for name in settings.words("copies.formats")),
+        "organizations": sorted(settings.words("copies.organizations")),
+        "sources": _sources(),
+    }
 
 
 def _sources() -> list[str]:
@@ -122,12 +122,8 @@ def remember(copies: Sequence[CopyRow]) -> None:
     # If two are of the same resource, the last one counts.
     rows = {
         one.resource_id: {
-            "resource_id": one.resource_id,
-            "package_id": one.package_id,
+            **one._asdict(),
             **one.kept._asdict(),
-            "filename": one.filename,
-            "mimetype": one.mimetype,
-            "source_url": one.source_url,
             "stored_at": utc(one.at),
             "verified_at": utc(one.at),
         }
@@ -294,15 +290,13 @@ def prune(now: datetime) -> int:
 
 def _wanted(resource_ids: list[str]) -> dict[str, bool]:
     """Return the resources with copies, and whether there is a copy of the latest file."""
-    choice, sources = _choice(), _sources()
-    if choice is None and not sources:
+    choice = _choice()
+    if not any(choice.values()):
         return {}
-    values = choice or {"all": False, "formats": [], "organizations": []}
-    of_source = "false"
-    if sources:
-        of_source, values = _IS_OF_SOURCES, {**values, "sources": sources}
+    # Without harvest sources, their tables may be missing.
+    of_source = _IS_OF_SOURCES if choice["sources"] else "false"
     statement = sa.text(_WANTED.format(of_source=of_source))
-    rows = model.Session.execute(statement, {**values, "ids": resource_ids})
+    rows = model.Session.execute(statement, {**choice, "ids": resource_ids})
     return {row.id: row.has_copy for row in rows}
 
 
