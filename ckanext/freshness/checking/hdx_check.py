@@ -266,7 +266,10 @@ class HdxCheck:
                 modified = self._steps[number].modified if self._steps else None
                 step = decisions.after_failure(resource.known, error.reason, headers, modified)
             answered = headers if step.modified is not None and self._first is None else None
-            attempt = outcomes.attempt_without_answer(self._link, step, error, answered, at)
+            step = step._replace(reason=error.reason.value, words=error.words)
+            attempt = outcomes.attempt_of(
+                *(self._link, step, at, answered), url=error.target, seconds=error.seconds
+            )
             sink(outcomes.concluded(self._link, resource, step, attempt, self._first))
         return NextStep.END
 

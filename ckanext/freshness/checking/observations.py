@@ -480,9 +480,7 @@ def newest(
     columns = columns or ()
     if answer is not None:
         columns = [one for one in columns if [*answer] == [*one[:2]]] or (columns if answer else ())
-    observed = [column for column in columns if role_of(column.name) is Role.OBSERVED]
-    if not observed:
-        observed = list(columns)
+    observed = [one for one in columns if role_of(one.name) is Role.OBSERVED] or list(columns)
     if any(column.form == Form.UNCLEAR for column in observed):
         return Silence.UNCLEAR
     schedules = {words_of(column.name) for column in observed if column.is_schedule}

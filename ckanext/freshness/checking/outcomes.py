@@ -291,23 +291,10 @@ def result_of(
     if certain is not None and step.outcome is Outcome.CHANGED:
         hides_changes = decisions.hides_changes(resource.known, headers, certain.digest)
     is_move = answer.moved_to == display_url(answer.moved_to or "") and not received.is_led_to
-    assert step.outcome is not None
-    attempt = Attempt(
-        at=received.at,
-        outcome=step.outcome,
-        status=answer.status,
-        reason=step.reason,
-        words=step.words,
-        received=answer.on_wire,
-        seconds=answer.seconds,
-        final_url=link.redirected_to(answer.final_url),
-        etag=headers.etag,
-        last_modified=headers.last_modified_text,
-        modified=step.modified,
-        outdated_tls=answer.outdated_tls,
-    )
+    attempt = attempt_of(link, step, received.at, headers, answer.final_url, answer.seconds)
+    attempt = attempt._replace(received=answer.on_wire, outdated_tls=answer.outdated_tls)
     # A change that two runs confirm may end with a second download that failed.
-    is_useful = OUTCOMES[step.outcome].is_useful and step.words is None
+    is_useful = OUTCOMES[attempt.outcome].is_useful and step.words is None
     return concluded(link, resource, step, attempt, first)._replace(
         size=None if certain is None else certain.size,
         mimetype=mimetype_of(answer) if is_useful else None,
@@ -316,26 +303,30 @@ def result_of(
     )
 
 
-def attempt_without_answer(
+def attempt_of(
     link: Link,
     step: Decision,
-    error: FetchError,
-    headers: AnswerHeaders | None,
     at: datetime,
+    headers: AnswerHeaders | None,
+    url: str | None,
+    seconds: float,
 ) -> Attempt:
-    """Return what is stored of a check that ends without a whole answer.
+    """Return what is stored of a check.
 
-    :param headers: those that count although the body is missing, if any
+    :param at: when it ended, aware
+    :param headers: those that count, if any
+    :param url: the last one that was asked; None if that is not known
+    :param seconds: of the last request
     """
     assert step.outcome is not None
     return Attempt(
         at=at,
         outcome=step.outcome,
-        reason=error.reason.value,
-        words=error.words,
-        seconds=error.seconds,
-        final_url=link.redirected_to(error.target),
         status=headers and headers.status,
+        reason=step.reason,
+        words=step.words,
+        seconds=seconds,
+        final_url=link.redirected_to(url),
         etag=headers and headers.etag,
         last_modified=headers and headers.last_modified_text,
         modified=step.modified,
