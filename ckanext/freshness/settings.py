@@ -261,8 +261,9 @@ def web(limits: Limits, *, is_check: bool = True) -> ClientSettings:
     Sources of harvests expect programs.
     """
     bundle = option("ca_bundle")
-    plain_agent = f"{_name()} ({_about_us()})"
-    browser_agent = f"Mozilla/5.0 (compatible; {_name()}; {_about_us()})"
+    name, about_us = _name(), _about_us()
+    plain_agent = f"{name} ({about_us})"
+    browser_agent = f"Mozilla/5.0 (compatible; {name}; {about_us})"
     return ClientSettings(
         user_agent=browser_agent if is_check else plain_agent,
         plain_agent=plain_agent if is_check else None,

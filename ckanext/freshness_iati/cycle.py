@@ -368,8 +368,8 @@ def _row_of_copy(result: IatiCheckResult, kept: StoredCopy, now: datetime) -> co
 
 
 def _fails_or_failed(result: IatiCheckResult) -> bool:
-    states = (result.file.state, result.decision.state)
-    return any(state.failing_since is not None for state in states)
+    before, after = result.file.state, result.decision.state
+    return before.failing_since is not None or after.failing_since is not None
 
 
 def _evidence(changed: Sequence[IatiCheckResult]) -> dict[str, list[DatedEvidence]]:

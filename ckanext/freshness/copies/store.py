@@ -174,26 +174,32 @@ class _Directory:
         return open(path, mode, block_size)
 
     def info(self, path: str) -> dict[str, Any]:
-        found = os.stat(path)
-        kind = "file" if stat.S_ISREG(found.st_mode) else "other"
-        return {"size": found.st_size, "type": kind, "mtime": found.st_mtime}
+        return _info(os.stat(path))
 
     def find(self, folder: str, *, detail: bool) -> dict[str, dict[str, Any]]:
         found = {}
-        for path, _, names in os.walk(folder, onerror=_unless_missing):
-            for name in names:
-                # Another process may have removed it.
-                with contextlib.suppress(FileNotFoundError):
-                    found[f"{path}/{name}"] = self.info(f"{path}/{name}")
+        folders = [folder]
+        for path in folders:
+            # Another process may have removed what is listed.
+            with (
+                contextlib.suppress(FileNotFoundError, NotADirectoryError),
+                os.scandir(path) as entries,
+            ):
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif entry.is_file():
+                        with contextlib.suppress(FileNotFoundError):
+                            found[entry.path] = _info(entry.stat())
         return found
 
     def invalidate_cache(self) -> None:
         """Do nothing: no listing is remembered."""
 
 
-def _unless_missing(error: OSError) -> None:
-    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
-        raise error
+def _info(found: os.stat_result) -> dict[str, Any]:
+    kind = "file" if stat.S_ISREG(found.st_mode) else "other"
+    return {"size": found.st_size, "type": kind, "mtime": found.st_mtime}
 
 
 class Location:
