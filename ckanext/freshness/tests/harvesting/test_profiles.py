@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from resource import RLIMIT_AS, RLIMIT_CPU, RUSAGE_SELF, getpagesize, getrusage, setrlimit
 from typing import Any
@@ -15,7 +16,12 @@ from ckan.tests.helpers import call_action, changed_config
 from rdflib import DCTERMS, RDF, Graph, Literal, URIRef
 
 from ckanext.freshness.ckan_adapter.core import scheming_schema
-from ckanext.freshness.harvesting.rdf.mapping import ProfileMapper, check_profiles, mapped
+from ckanext.freshness.harvesting.rdf.mapping import (
+    ProfileMapper,
+    check_profiles,
+    installed_profiles,
+    mapped,
+)
 from ckanext.freshness.harvesting.rdf.parsing import DCAT, LOCN, DocumentError
 from ckanext.freshness.harvesting.source_config import SourceConfig
 from ckanext.freshness.harvesting.source_type import salt_of
@@ -111,7 +117,7 @@ PROFILES = ["euro_dcat_ap_3"]
 
 
 def install_profile(folder: Path, version: str, profile: str) -> None:
-    """Install a version of an extension with a profile, in place of any other version."""
+    """Install a version of an extension with a profile, as for a new process, in place of any other version."""
     for other in folder.glob("national-*"):
         other.rename(folder / f"national-{version}.dist-info")
     installed = folder / f"national-{version}.dist-info"
@@ -120,21 +126,27 @@ def install_profile(folder: Path, version: str, profile: str) -> None:
     (installed / "entry_points.txt").write_text(
         f"[ckan.rdf.profiles]\nnational = ckanext.freshness.tests.harvesting.rdf.national:{profile}\n"
     )
+    installed_profiles.cache_clear()
+
+
+@pytest.fixture
+def national_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for :func:`install_profile`."""
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    installed_profiles.cache_clear()
 
 
 @pytest.mark.usefixtures("clean_site")
-def test_an_upgraded_profile_maps_records_anew(
-    fdp: FdpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    install_profile(tmp_path, "1", "GermanProfile")
+def test_an_upgraded_profile_maps_records_anew(fdp: FdpServer, national_folder: Path) -> None:
+    install_profile(national_folder, "1", "GermanProfile")
     record = fdp.add_dataset(fdp.add_catalog(), keyword=["one"])
     harvest = add_source(fdp.source_url, profiles=[*PROFILES, "national"])
     assert harvest.run().stats["added"] == 1
     before = written(), indexed()
     assert harvest.run().stats["not modified"] == 1
 
-    install_profile(tmp_path, "2", "KeywordProfile")
+    install_profile(national_folder, "2", "KeywordProfile")
     assert harvest.run().stats["updated"] == 1
     assert extras(harvest.dataset(record, fdp))["keywords"] == "one"
     assert (written(), indexed()) != before
@@ -151,12 +163,11 @@ STATED = """@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://pu
 @pytest.mark.usefixtures("clean_site")
 @pytest.mark.parametrize("way", ["not stated any more", "read by other profiles"])
 def test_a_statement_leaves_the_dataset_and_its_resource(
-    way: str, fdp: FdpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    way: str, fdp: FdpServer, national_folder: Path
 ) -> None:
     """An editor's own field, which no harvest has written, stays."""
-    monkeypatch.syspath_prepend(tmp_path)
     install_profile(
-        tmp_path,
+        national_folder,
         "1",
         "GermanProfile\nse = ckanext.freshness.tests.harvesting.rdf.national:SwedishProfile",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from rdflib import RDF, BNode, Graph
 
 from ckanext.dcat.processors import RDFSerializer
 from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
+from ckanext.freshness.harvesting.rdf.mapping import installed_profiles
 from ckanext.freshness.tests.harvesting.rdf.test_mapping import graph_of, map_graph
 
 ENTRY_POINTS = """[ckan.rdf.profiles]
@@ -20,7 +22,7 @@ health = ckanext.freshness.tests.harvesting.rdf.national:HealthProfile
 
 
 @pytest.fixture(autouse=True)
-def national_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def national_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Install an extension with three profiles."""
     installed = tmp_path / "national-1.dist-info"
     installed.mkdir()
@@ -28,6 +30,9 @@ def national_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (installed / "entry_points.txt").write_text(ENTRY_POINTS)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(config, "ckan.site_url", "https://catalogue.example.com")
+    installed_profiles.cache_clear()
+    yield
+    installed_profiles.cache_clear()
 
 
 def published(source: Graph, *profiles: str) -> Graph:
