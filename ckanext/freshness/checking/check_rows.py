@@ -24,7 +24,7 @@ from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import aware, shifted, utc
 from ..model import ResourceCheck
 from ..model.runs import IS_HERE
-from ..settings import ARCHIVED_KEYS, Aging, Checks
+from ..settings import ARCHIVED_KEYS, Aging
 from ..web.urls import host_of
 from .checkers import is_checked_elsewhere
 from .decisions import EARLIER_HASHES, KnownContent, ResourceToCheck
@@ -120,7 +120,6 @@ def total() -> int:
 
 def stream(
     now: datetime,
-    checks: Checks,
     *,
     package_ids: Collection[str] | None = None,
     host: str | None = None,

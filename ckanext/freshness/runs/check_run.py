@@ -155,7 +155,7 @@ def has_resources(host: str, now: datetime) -> bool:
     """Return whether there are resources on a host, due or not."""
     model.Session.rollback()
     check_rows.sync(now, settings.dataset_types())
-    with closing(check_rows.stream(now, settings.checks(), host=host)) as candidates:
+    with closing(check_rows.stream(now, host=host)) as candidates:
         return next(candidates, None) is not None
 
 
@@ -256,10 +256,9 @@ def _choose(run: RunContext, counts: RunCounts) -> tuple[Sequence[str], frozense
 
 
 def _offered(scope: CheckScope, now: datetime, counts: RunCounts | None = None) -> AnySelection:
-    """Return a selection to which the resources of a scope were offered."""
-    checks = settings.checks()
-    selection = _selection(scope, now, checks)
-    _offer(selection, scope, now, checks, counts)
+    """Return a selection to which the resources of a scope were offered, and count these."""
+    selection = _selection(scope, now, settings.checks())
+    _offer(selection, scope, now, counts)
     return selection
 
 
@@ -278,22 +277,17 @@ def _selection(scope: CheckScope, now: datetime, checks: settings.Checks) -> Any
     budget = checks.per_run
     if not budget:
         as_hdx = Selection(utc(now), rules, rotation)
-        _offer(as_hdx, scope, now, checks)
+        _offer(as_hdx, scope, now)
         budget = len(as_hdx.chosen())
     return LearnedSelection(utc(now), rules, budget, rotation)
 
 
 def _offer(
-    selection: AnySelection,
-    scope: CheckScope,
-    now: datetime,
-    checks: settings.Checks,
-    counts: RunCounts | None = None,
+    selection: AnySelection, scope: CheckScope, now: datetime, counts: RunCounts | None = None
 ) -> None:
     """Offer the resources of a scope to a selection, and count them."""
     candidates = check_rows.stream(
         now,
-        checks,
         package_ids=scope.package_ids,
         host=scope.host,
         with_history=isinstance(selection, LearnedSelection),

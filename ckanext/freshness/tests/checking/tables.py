@@ -83,9 +83,7 @@ def known(columns: str = "*", resource_id: str = "r") -> dict[str, Any]:
 
 
 def rows(**more: Any) -> list[Candidate]:
-    return sorted(
-        check_rows.stream(NOW, settings.checks(), **more), key=lambda row: row.resource_id
-    )
+    return sorted(check_rows.stream(NOW, **more), key=lambda row: row.resource_id)
 
 
 def write(*findings: CheckResult, start: datetime = NOW) -> list[CheckResult]:
