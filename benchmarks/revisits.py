@@ -211,7 +211,7 @@ class Simulation:
         self._datasets = datasets
         self._files = [file for dataset in datasets for file in dataset.files]
         self._budget = budget
-        self._rotation = rotation_budget(len(self._files), _RULES)
+        self._rotation = rotation_budget(len(self._files))
         self._known = [dataset.known for dataset in datasets]
         self._stale = set(range(len(datasets)))
         """Datasets whose candidates' histories are to be made anew."""

@@ -25,6 +25,7 @@ from math import ceil
 from typing import NamedTuple
 
 from .selection import (
+    ROTATION,
     SLACK,
     Best,
     Candidate,
@@ -161,14 +162,14 @@ class LearnedSelection:
     def rotation(self) -> frozenset[str]:
         """Return the ids of the chosen resources whose files are read even if their server reports no change.
 
-        These were not hashed for :attr:`.selection.SelectionRules.rotation`, the oldest first. What has no hash
+        These were not hashed for :data:`.selection.ROTATION`, the oldest first. What has no hash
         is read anyway, and a file that was not found would be the oldest each night.
         """
-        before = self._now - self._rules.rotation + SLACK
+        before = self._now - ROTATION + SLACK
         old = [
             (one.read_at, id_)
             for id_, one in self._all_chosen().items()
-            if self._rules.rotation and one.read_at is not None and one.read_at <= before
+            if one.read_at is not None and one.read_at <= before
         ]
         return frozenset(id_ for _, id_ in heapq.nsmallest(self._rotation_budget, old))
 

@@ -32,6 +32,12 @@ SLACK = timedelta(hours=1)
 DAILY = 1
 _DAY = timedelta(days=1)
 
+ROTATION = 30 * _DAY
+"""Age from which a hash is renewed. In days, its inverse is the share of all resources that the rotation of one
+run reads."""
+_LONGEST_BACK_OFF = 7 * _DAY
+"""Upper limit of the intervals of broken URLs, which double with each failure."""
+
 _DOUBTFUL = 14 * _DAY
 """How long a URL that failed is checked every night. Only a server that blocks checks after a failure keeps a
 URL neither broken nor working for so long."""
@@ -78,16 +84,11 @@ class SelectionRules:
 
     :ivar adhoc_hosts: hosts that make files on request, normalised
     :ivar intervals: between two checks of a resource
-    :ivar longest_back_off: upper limit of the intervals of broken URLs, which double with each failure
-    :ivar rotation: age from which a hash is renewed. In days, its inverse is the share of all resources that
-        the rotation of one run reads. Zero turns the rotation off.
     :ivar everything: check fresh resources, too, and ignore all intervals
     """
 
     adhoc_hosts: Collection[str] = frozenset()
     intervals: Intervals = field(default_factory=Intervals)
-    longest_back_off: timedelta = 7 * _DAY
-    rotation: timedelta = 30 * _DAY
     everything: bool = False
 
 
@@ -217,7 +218,7 @@ class Selection:
             self._chosen.append(candidate.resource_id)
         # A check without a hash reads the whole file anyway.
         is_read = is_checked and not candidate.has_hash
-        if not is_read and may_rotate(candidate, self._now, self._rules):
+        if not is_read and may_rotate(candidate, self._now):
             # By the last hash alone, files that cannot be read would come first in every run.
             last = candidate.hashed_at if was_found(candidate) else candidate.tried_at
             age = inf if last is None else (self._now - last) / _DAY
@@ -235,10 +236,9 @@ class Selection:
         return frozenset(one.resource_id for one in self._oldest.sorted())
 
 
-def rotation_budget(total: int, rules: SelectionRules) -> int:
+def rotation_budget(total: int) -> int:
     """Return how many of ``total`` resources one run has to read so that the rotation reaches all in time."""
-    days = rules.rotation / _DAY
-    return 0 if days <= 0 else -int(-total // max(days, 1))
+    return -(-total // ROTATION.days)
 
 
 def is_due(candidate: Candidate, now: datetime, rules: SelectionRules) -> bool:
@@ -256,17 +256,15 @@ def is_due(candidate: Candidate, now: datetime, rules: SelectionRules) -> bool:
     return last is None or last <= now - _interval(candidate, rules) + SLACK
 
 
-def may_rotate(candidate: Candidate, now: datetime, rules: SelectionRules) -> bool:
+def may_rotate(candidate: Candidate, now: datetime) -> bool:
     """Decide whether the rotation may choose a resource that is not left out."""
-    if not rules.rotation:
-        return False
     hashed, checked = candidate.hashed_at, candidate.checked_at
-    if hashed is not None and hashed + rules.rotation - SLACK > now:
+    if hashed is not None and hashed + ROTATION - SLACK > now:
         return False
     if checked is None or was_found(candidate):
         return True
     # A file that could not be read waits as long as the longest back-off.
-    return checked + rules.longest_back_off - SLACK <= now
+    return checked + _LONGEST_BACK_OFF - SLACK <= now
 
 
 def left_out(candidate: Candidate, rules: SelectionRules) -> LeftOut | None:
@@ -301,7 +299,7 @@ def _interval(candidate: Candidate, rules: SelectionRules) -> timedelta:
         return interval
     # The limit of the exponent only avoids huge numbers: a week is reached long before.
     doublings = min(candidate.failures - 1, 20)
-    return min(interval * int(2**doublings), rules.longest_back_off)
+    return min(interval * int(2**doublings), _LONGEST_BACK_OFF)
 
 
 def may_soon_be_broken(candidate: Candidate) -> bool:

@@ -271,7 +271,7 @@ def _selection(scope: CheckScope, now: datetime, checks: settings.Checks) -> Any
     rules = replace(checks.rules, everything=asked)
     if not scope.is_whole:
         return Selection(utc(now), rules, 0)
-    rotation = rotation_budget(check_rows.total(), rules)
+    rotation = rotation_budget(check_rows.total())
     if _policy(scope, checks) != LEARNED:
         return Selection(utc(now), rules, rotation)
     budget = checks.per_run
