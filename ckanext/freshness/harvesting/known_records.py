@@ -23,6 +23,7 @@ from ..model import HarvestDocument
 from ..web.urls import loose_spelling
 from .packages.ckan_actions import organization_id
 from .record import (
+    Approval,
     CurrentRecords,
     KnownRecord,
     Record,
@@ -44,7 +45,7 @@ _KNOWN_EXTRAS = (
     "catalog_url",
     "refusal",
     "absent_since",
-    "approved",
+    "approval",
     "subject",
     "memory",
     "incomplete_since",
@@ -322,7 +323,7 @@ def _as_known(
         package_id=package_id,
         refusal=Refusal.parse(extras["refusal"]) if "refusal" in extras else None,
         absent_since=absent,
-        approved="approved" in extras,
+        approval=Approval(extras["approval"]) if "approval" in extras else None,
         subject=extras.get("subject"),
         foreign=dataset is None and extras.get("catalog_url") is None,
         recognised=recognised,

@@ -21,7 +21,7 @@ from ..status import indexing
 from .known_records import RESOURCE_IDS
 from .legal_values import json_text
 from .messages import Message, to_column
-from .record import KnownRecord, Refusal
+from .record import Approval, KnownRecord, Refusal
 from .strategy import AbsentRecord, RecordClass
 from .survey import RecordChange
 
@@ -81,7 +81,7 @@ class ObjectWriter:
         warnings = list(crawled.warnings) if crawled else []
         if known and crawled:
             # It answers: whatever was noted while it did not is over.
-            self._remember(known, refusal=None, absent_since=None, approved=False)
+            self._remember(known, refusal=None, absent_since=None, approval=None)
         if kind is RecordClass.UNCHANGED:
             self.unchanged += 1
             if warnings and len(self.unchanged_warnings) < self.MOST_WARNED:
@@ -93,9 +93,9 @@ class ObjectWriter:
                 self._remember(known, incomplete_since=since, memory=crawled.memory)
             return
 
-        if change.is_approved and known:
+        if change.approval and known:
             # The release holds until the record is deleted, or listed again.
-            self._remember(known, approved=True)
+            self._remember(known, approval=change.approval)
         owner = known or change.adopted
         if owner is None:
             self.new.append(change.url)
@@ -144,11 +144,14 @@ class ObjectWriter:
             known,
             refusal=absent.refusal,
             absent_since=absent.absent_since,
+            approval=absent.approval,
             # The next job must know that this URL means the record, even if it cannot be read then, either.
             subject=absent.listed_as or known.subject,
         )
 
-    def _remember(self, known: KnownRecord, **now: Refusal | datetime | str | bool | None) -> None:
+    def _remember(
+        self, known: KnownRecord, **now: Refusal | datetime | Approval | str | None
+    ) -> None:
         """Note what the next job must know of a current record: the attributes that have other values now."""
         for key, value in now.items():
             if known.object_id and value != getattr(known, key):
@@ -242,11 +245,13 @@ def _extra_row(object_id: str, key: str, value: str) -> dict[str, str]:
     return {"id": str(uuid.uuid4()), "harvest_object_id": object_id, "key": key, "value": value}
 
 
-def _as_text(value: Refusal | datetime | str | bool | None) -> str | None:
+def _as_text(value: Refusal | datetime | Approval | str | None) -> str | None:
     """Return the text of an extra, as :mod:`.known_records` reads it; None for an extra to remove."""
     if isinstance(value, datetime):
         return value.isoformat()
-    return None if value in (None, False) else str(value)
+    if isinstance(value, Approval):
+        return value.value
+    return None if value is None else str(value)
 
 
 def set_extras(rows: Iterable[tuple[str, str, str | None]]) -> None:

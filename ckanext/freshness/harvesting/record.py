@@ -257,6 +257,15 @@ class Refusal:
         return cls(RefusedAs(kind), moments[0], moments[-1])
 
 
+class Approval(enum.Enum):
+    """What the own URL of a record had answered when an editor released its deletion."""
+
+    ANSWERED = "answered"
+    """With the record."""
+    UNANSWERED = "unanswered"
+    """Anything else, or it was not requested. If it answers with the record, the release ends."""
+
+
 @dataclass(frozen=True, slots=True)
 class KnownRecord:
     """A current record of a source, as earlier jobs left it in the harvest tables."""
@@ -274,7 +283,7 @@ class KnownRecord:
     """How its own URL has refused it, and since when. None if it last answered."""
     absent_since: datetime | None = None
     """When a job first proved it absent. None if no job did, or if the source has listed it again since."""
-    approved: bool = False
+    approval: Approval | None = None
     """An editor has released its deletion, and the import that was to delete it has failed."""
     subject: str | None = None
     """The URL that the record's own document names, if it differs from ``url``."""

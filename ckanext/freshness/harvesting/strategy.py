@@ -63,6 +63,7 @@ from ..dates import utc_words
 from .brake import BrakeLimits, alarms, counted, lists_any
 from .messages import HarvestMessage, MessageCode
 from .record import (
+    Approval,
     Containers,
     KnownRecord,
     ReadOutcome,
@@ -191,6 +192,8 @@ class AbsentRecord:
     """Keep this for the next job, as :attr:`.record.KnownRecord.refusal`."""
     absent_since: datetime | None = None
     """The same, as :attr:`.record.KnownRecord.absent_since`."""
+    approval: Approval | None = None
+    """The same, as :attr:`.record.KnownRecord.approval`."""
     own_url: ReadOutcome | None = None
     """What the record's own URL answered; None if the crawl did not request it."""
     listed_as: str | None = None
@@ -298,6 +301,9 @@ def deletions(
     absent = [
         replace(
             _patient(decision, crawl, released, found),
+            approval=record.approval
+            if record.guid in released and _stays_decided(record, found)
+            else None,
             own_url=_answer(found),
             listed_as=_other_url(record, found),
         )
@@ -329,9 +335,8 @@ def deletions(
         decision
         for decision in keep
         if decision.known.guid in held or decision.known.guid in released
-        if not decision.known.approved
-        # A listed record was held because it was refused: only its own answer ends that.
-        if decision.known.refusal or not is_listed(seen.get(decision.known.url))
+        if not decision.known.approval
+        if _stays_decided(decision.known, seen.get(decision.known.url))
     ]
     stopped_guids = {decision.known.guid for decision in stopped}
     on_list = sorted([*stopped, *unread], key=lambda decision: decision.known.url)
@@ -354,6 +359,14 @@ def deletions(
         if on_list
         else None,
     )
+
+
+def _stays_decided(known: KnownRecord, seen: SeenRecord | None) -> bool:
+    """Return whether a hold or a release of a record outlives a job that cannot tell whether it is gone.
+
+    A listed record was held because it was refused: only its own answer ends that.
+    """
+    return known.refusal is not None or not is_listed(seen)
 
 
 def _why_held(stopped: Sequence[AbsentRecord], unread: Sequence[AbsentRecord], current: int) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -18,6 +17,7 @@ from ..web.urls import display_url
 from .brake import BrakeLimits
 from .messages import HarvestMessage, Message, MessageCode
 from .record import (
+    Approval,
     Containers,
     CrawledRecord,
     KnownRecord,
@@ -67,7 +67,7 @@ class RecordChange:
     """None for a deleted record."""
     own_url: ReadOutcome | None = None
     """What the URL of a deleted record answered; None if it was not requested."""
-    is_approved: bool = False
+    approval: Approval | None = None
     """An editor has released its deletion."""
     incomplete_since: datetime | None = None
     """It counts as unchanged, because it may be cut. Keep this for the next job, as
@@ -122,15 +122,20 @@ def survey(
     source, known = given.source, given.known
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
-    approved = (record.guid for record in known if record.approved)
-    decisions = replace(decisions, released={*decisions.released, *approved})
+    approvals = {record.guid: record.approval for record in known if record.approval}
+    unanswered = {guid for guid, one in approvals.items() if one is Approval.UNANSWERED}
+    decisions = replace(
+        decisions,
+        released={*decisions.released, *approvals},
+        unanswered={*decisions.unanswered, *unanswered},
+    )
     decided = {*decisions.released, *decisions.held}
     classifier = _Classifier(given, observer, decided)
     crawl = source_type.crawl(given, classifier.take)
     absences = deletions(
         known, classifier.seen, crawl.containers, decisions, now=given.now, limits=limits
     )
-    return classifier.end(crawl, absences, decisions.released)
+    return classifier.end(crawl, absences, decisions)
 
 
 class _Classifier:
@@ -231,7 +236,7 @@ class _Classifier:
             incomplete_since=since,
         )
 
-    def end(self, crawl: CrawlEnd, decided: Deletions, released: Collection[str]) -> Survey:
+    def end(self, crawl: CrawlEnd, decided: Deletions, decisions: Decisions) -> Survey:
         """Report the records that were not read, and return the totals."""
         result = self._result
         # Datasets are deleted before the catalog that contains them.
@@ -247,7 +252,7 @@ class _Classifier:
                     known.catalog_url,
                     known,
                     own_url=absent.own_url,
-                    is_approved=known.guid in released,
+                    approval=_approval(known.guid, decisions),
                 )
             )
         for absent in decided.brake.verified if decided.brake else ():
@@ -297,6 +302,13 @@ class _Classifier:
 
 _NO_LONGER_LISTED = {MessageCode.ABSENT, MessageCode.KEPT, MessageCode.MAY_BE_LISTED}
 """The reasons of records that no list has and that are kept, although no error says so."""
+
+
+def _approval(guid: str, decisions: Decisions) -> Approval | None:
+    """Return how an editor has released the deletion of a record; None if nobody has."""
+    if guid not in decisions.released:
+        return None
+    return Approval.UNANSWERED if guid in decisions.unanswered else Approval.ANSWERED
 
 
 def _reason(

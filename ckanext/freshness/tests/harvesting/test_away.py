@@ -126,11 +126,17 @@ def test_solr_is_away_while_datasets_are_changed_and_deleted(
     assert found.keys() < known.keys()
 
 
+@pytest.mark.parametrize("answer", [False, True])
 def test_an_approval_outlives_solr_being_away(
-    fdp: FdpServer, harvest: Harvest, solr: TcpProxy
+    fdp: FdpServer,
+    harvest: Harvest,
+    solr: TcpProxy,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: bool,
 ) -> None:
-    """It is used up by the deletion, not by the job that could not make it."""
+    """It is used up by the deletion, not by the job that could not make it; answers of the records end it."""
     harvest.run()
+    restore = fdp.snapshot()
     for record in fdp.datasets:
         fdp.remove(record)
     harvest.run()
@@ -143,6 +149,17 @@ def test_an_approval_outlives_solr_being_away(
     assert_solr_is_blamed(harvest.finish(job_id))
     assert len(harvest.current()) == len(TITLES)
 
+    if answer:
+        monkeypatch.setattr("ckanext.freshness.settings.RETRY_DELAYS", ())
+        restore()
+        for record in fdp.datasets:
+            fdp.unlist(record, fdp.catalogs[0])
+        assert harvest.run().stats["deleted"] == 0
+        assert {one["own_url"] for one in harvest.hold()["held"]} == {"present"}
+        for record in fdp.datasets:
+            fdp.faults[record.path] = Status(500)
+        assert harvest.run().stats["deleted"] == 0
+        harvest.release()
     job = harvest.run()
     assert (job.errors, job.stats["deleted"]) == ([], len(TITLES))
     assert harvest.hold() is None and stored_ids() == {}

@@ -12,6 +12,7 @@ from ckanext.freshness.dates import utc_words
 from ckanext.freshness.harvesting.brake import BrakeLimits
 from ckanext.freshness.harvesting.messages import MessageCode
 from ckanext.freshness.harvesting.record import (
+    Approval,
     Containers,
     KnownRecord,
     ReadOutcome,
@@ -867,10 +868,38 @@ def test_what_is_held_and_cannot_be_read_stays_held(as_what: str) -> None:
 
 def test_a_release_that_the_records_object_keeps_is_on_no_list() -> None:
     """The import that was to delete the record has failed."""
-    records = [known(1, approved=True), *OTHERS]
+    records = [known(1, approval=Approval.UNANSWERED), *OTHERS]
     guids = [records[0].guid]
     assert result_of(decide(records, HERE, unproved=(A,), released=guids)) == "kept"
     assert result_of(decide(records, HERE, released=guids)) == "deleted"
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_listed", "refusal", "approval", "becomes", "stays"),
+    [
+        (ReadOutcome.PRESENT, False, None, Approval.UNANSWERED, "held", False),
+        (ReadOutcome.PRESENT, False, None, Approval.ANSWERED, "deleted", True),
+        (ReadOutcome.FORBIDDEN, False, None, Approval.UNANSWERED, "kept", True),
+        (ReadOutcome.FAILED, True, None, Approval.ANSWERED, "kept", False),
+        (ReadOutcome.FAILED, True, refused(GONE, A_DAY_AGO), Approval.ANSWERED, "kept", True),
+    ],
+)
+def test_a_release_that_the_records_object_keeps_ends_as_any_other(
+    answer: ReadOutcome,
+    is_listed: bool,
+    refusal: Refusal | None,
+    approval: Approval,
+    becomes: str,
+    stays: bool,
+) -> None:
+    record = known(1, refusal=refusal, approval=approval)
+    guids = [record.guid]
+    unanswered = guids if approval is Approval.UNANSWERED else []
+    found = [*HERE, seen(1, answer, *([A] if is_listed else []))]
+    decided = decide([record, *OTHERS], found, released=guids, unanswered=unanswered)
+    assert result_of(decided) == becomes
+    absent = decided.delete or decided.keep or (decided.brake.held if decided.brake else ())
+    assert [one.approval for one in absent] == [approval if stays else None]
 
 
 @pytest.mark.parametrize("as_what", ["held", "released"])
