@@ -432,7 +432,8 @@ class Containers:
     unproved: dict[str, str] = field(default_factory=dict)
     """URL of each container that was read, but not proved to be read whole, with the reason."""
     without_list: set[str] = field(default_factory=set)
-    """URL of each container that was read whole, and has no list of records any more, not even an empty one."""
+    """URL of each container that was read whole, and has no list of records any more, not even an empty one,
+    and of each that no job may read. Editors decide about records that no list has."""
     listed: set[str] = field(default_factory=set)
     """Every dataset and catalog that a container lists."""
     left_out: set[str] = field(default_factory=set)

@@ -347,10 +347,13 @@ class CatalogueLists:
             if is_missing and memory.recall(url, _ELSEWHERE) is None:
                 words = 'it is listed, but its host may not be requested: add it to "allowed_hosts"'
                 self.end.mark_unreadable(url, words)
+                continue
+            self.end.skip(_ELSEWHERE, url)
+            if is_missing:
+                # The source did without this catalog, but may have moved records into it since.
+                self.end.mark_without_list(url)
             else:
-                # Records that are missing later are not there: the source does without this catalog.
                 memory.remember(url, _ELSEWHERE, "")
-                self.end.skip(_ELSEWHERE, url)
         for url, facts in sorted(self.facts.items()):
             facts.listed = facts.there = len(self.found.described)
             if facts.unusable:

@@ -255,15 +255,25 @@ def test_a_list_is_not_read_again_for_each_record_within_it(
     assert server.count("") < 10
 
 
+@pytest.mark.parametrize("is_old", [False, True])
 def test_a_source_may_do_without_a_catalog_on_another_host(
-    server: Documents, site: CatalogueSite
+    server: Documents, site: CatalogueSite, is_old: bool
 ) -> None:
+    """Datasets may have moved into it, however long it has been there: an editor decides."""
     more = "<> dcat:catalog <http://other.example/b> ."
+    if not is_old:
+        server.publish("/c", datasets(*range(20)))
+        site.job()
     server.publish("/c", datasets(*range(20)) + more)
-    assert site.job().survey.crawl.not_harvested.keys() == {"dcat:Catalog on another host"}
+    elsewhere = {"dcat:Catalog on another host"}
+    assert site.job().survey.crawl.not_harvested.keys() == elsewhere
     server.publish("/c", datasets(*range(19)) + more)
-    job = site.two_jobs()
-    assert job.errors == [] and len(job.of(DELETED)) == 1
+    for day in range(3):
+        job = site.job(NOW + day * DAY)
+        assert job.errors == [] and job.of(DELETED) == set()
+        assert job.brake is not None and len(job.brake.held) == 1
+    site.release()
+    assert len(site.job(NOW + 3 * DAY).of(DELETED)) == 1
 
 
 def test_a_dataset_that_shifts_while_it_is_edited_is_one(
