@@ -129,8 +129,10 @@ job did not fail."""
 SOURCES_OF_PACKAGES = """
 SELECT DISTINCT ON (o.package_id) o.package_id, s.id, coalesce(nullif(s.title, ''), s.url) AS title
 FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id
-WHERE o.package_id = ANY(:ids) AND o.current ORDER BY o.package_id, o.import_finished DESC"""
-"""SQL: the id and title of the source of each of the packages ``:ids`` that is harvested."""
+WHERE o.package_id = ANY(:ids) AND o.current
+ORDER BY o.package_id, s.active DESC, o.import_finished DESC NULLS LAST"""
+"""SQL: the id and title of the source of each of the packages ``:ids`` that is harvested. An active source
+comes before a deleted one, then the one that has imported it last."""
 DATASETS_OF_SOURCES = """
 SELECT o.harvest_source_id, count(DISTINCT p.id) FROM harvest_object o JOIN package p ON p.id = o.package_id
 WHERE o.current AND p.state = 'active' AND p.type = ANY(:types) AND {visible} GROUP BY 1"""

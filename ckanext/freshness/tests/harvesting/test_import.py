@@ -14,6 +14,7 @@ from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting.record import Refusal
+from ckanext.freshness.reporting import harvests
 from ckanext.freshness.tests.harvesting.conftest import (
     Harvest,
     Job,
@@ -282,6 +283,10 @@ def test_a_failing_hook_is_the_error_of_one_record(
     assert len(harvest.current()) == 2
 
 
+def source_named(package_id: str) -> str:
+    return str(harvests.of_packages([package_id])[package_id]["id"])
+
+
 def test_a_dataset_that_another_source_has_too_goes_with_the_last_of_them(
     fdp: FdpServer, three: tuple[Record, ...]
 ) -> None:
@@ -295,6 +300,14 @@ def test_a_dataset_that_another_source_has_too_goes_with_the_last_of_them(
     objects = model.Session.query(harvest_model.HarvestObject)
     objects.filter_by(package_id=second.dataset(goes, fdp)["id"]).update({"package_id": shared})
     model.Session.commit()
+    ids = [one.source["id"] for one in (first, second)]
+    assert source_named(shared) == ids[1], "its job was the last"
+    objects.filter_by(harvest_source_id=ids[1]).update({"import_finished": None})
+    assert source_named(shared) == ids[0], "the other has never imported it"
+    sources = model.Session.query(harvest_model.HarvestSource).filter_by(id=ids[0])
+    sources.update({"active": False})
+    assert source_named(shared) == ids[1], "the other is deleted"
+    model.Session.rollback()
 
     fdp.unlist(goes, catalog)
     assert first.two_jobs().stats["deleted"] == 1
