@@ -62,7 +62,7 @@ class MessageCode(enum.Enum):
         "The deletion of {count} records was put on hold.",
     )
     STOPPED = N_(
-        "The harvest was stopped while it read the source. Nothing was changed; the next one starts anew."
+        "The harvest was stopped while it read the source. No dataset was changed; the next one starts anew."
     )
     GIVEN_UP = N_(
         "It was given up, because its import has ended the program three times. Tell this portal's operator."
@@ -73,7 +73,7 @@ class MessageCode(enum.Enum):
     )
     ABORTED = N_("The job was aborted. The next one does what it has not done.")
     JOB_FAILED = N_(
-        "The job ended early because of an unexpected error of this portal. Nothing was changed. If the "
+        "The job ended early because of an unexpected error of this portal. No dataset was changed. If the "
         "next job fails too, tell its operator."
     )
 
