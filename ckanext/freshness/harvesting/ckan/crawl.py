@@ -227,9 +227,7 @@ class DatasetReader:
             except UnreadableDocument as failure:
                 seen = SeenRecord(url, failure.outcome, (self.end.containers.root,))
                 # As of other sources, a draft that was never harvested is no error.
-                is_draft = (
-                    failure.outcome is ReadOutcome.FORBIDDEN and self.given.known.at(url) is None
-                )
+                is_draft = failure.outcome is ReadOutcome.FORBIDDEN and self._known_as(url) is None
                 crawled = CrawledRecord(
                     seen, error=None if is_draft else about(url, failure.reason)
                 )
@@ -245,7 +243,7 @@ class DatasetReader:
             raise UnreadableDocument(url, _NOT_PUBLISHED[outcome], outcome)
         try:
             record = dataset(raw, self.mapping)
-            container = self._container_of(raw, self.given.known.at(url))
+            container = self._container_of(raw, self._known_as(url))
         except ValueError as error:
             raise UnreadableDocument(url, str(error), ReadOutcome.MALFORMED) from error
         if not record.resources and await self._hides_resources(url, dataset_id):
@@ -296,7 +294,7 @@ class DatasetReader:
 
         A token may have lost the right to see them. If the index does not answer, it may have some.
         """
-        known = self.given.known.of(url, self.end.containers.listed)
+        known = self._known_as(url)
         if known is None or not self.given.known.contents_of(known).resources:
             return False
         query = {"fq": f"+id:{any_of([dataset_id])} +res_url:[* TO *]", "rows": 1}
@@ -305,6 +303,10 @@ class DatasetReader:
         except UnreadableDocument:
             return True
         return any(id_of(raw) == dataset_id for raw in rows)
+
+    def _known_as(self, url: str) -> KnownRecord | None:
+        """Return the current record that the URL of a listed dataset means, in any spelling."""
+        return self.given.known.of(url, self.end.containers.listed)
 
     def _memory(self, dataset_id: str, modified: str | None) -> str | None:
         """Return by what the next job tells that a dataset is unchanged; None if nothing tells."""

@@ -356,6 +356,10 @@ def test_a_dataset_that_does_not_describe_its_organization_stays_there(
     second = Crawled(portal, first, organizations=True)
     assert not second.errors and len(second.names()) == 1
     assert containers_of(second) == containers_of(first)
+    # Under another spelling of its URL, too.
+    records = [replace(one, url=one.url.replace("http:", "https:")) for one in first.records()]
+    respelled = Crawled(portal, known=records, organizations=True)
+    assert not respelled.errors and containers_of(respelled) == containers_of(first)
     # Nothing is known of it.
     third = Crawled(portal, organizations=True)
     assert len(third.names()) == 11 and "the portal gives the organization no name" in third.errors
