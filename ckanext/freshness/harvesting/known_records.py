@@ -159,8 +159,13 @@ def orphaned_records(types: Sequence[str], source_id: str) -> Iterator[KnownReco
         _source.c.active.is_(False), _source.c.type.in_(types), _source.c.id != source_id
     )
     own_organization = model.Session.execute(_organization_of(source_id)).scalar()
-    for known in _known(*_deleted(source_id)).values():
+    is_active = _object.c.package_id.in_(
+        sa.select(_package.c.id).where(_package.c.state == "active")
+    )
+    for known in _known(*_deleted(source_id), ~is_active).values():
         yield replace(known, is_deleted=True)
+    # Users have restored these packages.
+    yield from _known(*_deleted(source_id), is_active).values()
     yield from _without_objects(source_id, own_organization)
     yield from _known(*_orphans(gone, source_id)).values()
 

@@ -297,7 +297,7 @@ class KnownRecord:
     incomplete_since: datetime | None = None
     """When a job first read a version of it that lacks something and may be cut; None if the last did not."""
     is_deleted: bool = False
-    """It is current no more: a job has deleted it, and a record that comes back has its package again."""
+    """A job has deleted it and its package, which the record has again if it comes back."""
 
     @property
     def is_catalog(self) -> bool:

@@ -9,11 +9,12 @@ from datetime import timedelta
 
 import pytest
 from aiohttp import web
+from ckan.tests.helpers import call_action
 from rdflib import RDF, URIRef
 
 from ckanext.freshness.harvesting.brake import BrakeLimits
 from ckanext.freshness.harvesting.strategy import RecordClass
-from ckanext.freshness.tests.harvesting.conftest import add_source
+from ckanext.freshness.tests.harvesting.conftest import add_source, stored, sysadmin
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, unchanged
 from ckanext.freshness.tests.servers.base import Exchange
@@ -225,16 +226,27 @@ def test_a_catalogue_is_whole_cut_and_whole_again(server: CatalogueServer) -> No
 
 
 @pytest.mark.usefixtures("clean_site")
-def test_a_dataset_that_was_deleted_comes_back_at_once(server: CatalogueServer) -> None:
-    """What it had is lost already: nothing waits for it."""
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_dataset_that_was_deleted_comes_back_at_once(
+    server: CatalogueServer, restored: bool
+) -> None:
+    """What it had is lost already: nothing waits for it. If a user has restored it, it keeps its resources."""
     harvest = add_source(server.source_url, source_type="dcat_catalog", delete_unlisted=True)
     harvest.run()
     back = server.entries.pop()
+    url = server.iri(back.key)
+    package_id = harvest.datasets()[url]["id"]
     assert harvest.two_jobs().stats["deleted"] == 1
+    if restored:
+        call_action("package_patch", {"user": sysadmin()}, id=package_id, state="active")
     server.entries.append(dataclasses.replace(back, files=()))
     server.faults["/catalog"] = Endless()
-    assert harvest.run().stats["not modified"] == COUNT - 1
-    assert len(harvest.datasets()) == COUNT
+    assert harvest.run().stats["not modified"] == COUNT - 1 + restored
+    assert len(stored(package_id)["resources"]) == restored
+    harvest.wait_a_day()
+    assert harvest.run().stats["updated"] == restored
+    after = harvest.datasets()[url]
+    assert (after["id"], after["resources"]) == (package_id, [])
 
 
 def test_a_catalogue_that_stays_cut(server: CatalogueServer) -> None:
