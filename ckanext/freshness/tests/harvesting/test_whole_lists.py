@@ -200,6 +200,12 @@ NOT_WHOLE: dict[str, Row] = {
         "/c?page=2: The server has a fault (503)",
         before=PAGES,
     ),
+    "a page that fails until the list is read again": Row(
+        fault(lambda: faults.Status(503, times=2), "/c?page=2"),
+        KEPT,
+        "/c?page=2: The server has a fault (503)",
+        before=PAGES,
+    ),
     "three pages, and a fault when they are read again": Row(
         fault(lambda: faults.Status(503, after=len(PAGES), times=1)),
         KEPT,
@@ -378,6 +384,16 @@ def test_a_list_and_its_verdict(server: Documents, kind: str, name: str) -> None
     assert words in " ".join(errors) if words else errors == [], errors
     # PostgreSQL stores no NUL.
     assert not any(r"\x00" in repr(outline) for _, outline in site.memory.rows.values())
+
+
+@pytest.mark.parametrize("kind", ["fdp", "dcat"])
+def test_what_a_catalog_without_a_list_had_is_for_editors(server: Documents, kind: str) -> None:
+    six = '<BASE/b> dcat:dataset <BASE/d/6> . <BASE/d/6> a dcat:Dataset ; dct:title "Dataset 6" .'
+    server.publish("/b", six, catalog="<BASE/b> a dcat:Catalog .")
+    site = harvested(server, kind, f"{FIVE}<> dcat:catalog <BASE/b> .")
+    server.publish("/b", "", catalog='<BASE/b> a dcat:Catalog ; dct:title "B" .')
+    server.files["/d/6"] = Answer(500)
+    assert verdict(site, server, (6,)) == (HELD, [])
 
 
 @pytest.mark.parametrize("kind", ["fdp", "dcat"])
