@@ -1,4 +1,4 @@
-"""The configuration of a harvest source: a JSON object, with a row in :data:`KEYS` for each key.
+"""The configuration of a harvest source: a JSON object, with a field of :class:`SourceConfig` for each key.
 
 Everybody can read it through the API. Therefore it never contains secrets: values of ``headers`` only name an
 environment variable or a file. An editor of a source also chooses its URL, and could have any secret of the
@@ -15,7 +15,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -62,50 +62,6 @@ class ConfigError(ValueError):
         super().__init__("; ".join(mistakes))
         self.mistakes = mistakes
         self.rest = rest
-
-
-@dataclass(frozen=True, slots=True)
-class SourceConfig:
-    """A source's checked configuration, with defaults."""
-
-    max_delete_fraction: float | None = None
-    """None means the site's option, as for ``max_deletions``."""
-    max_deletions: int | None = None
-    absent_for: float = 0.0
-    """Days for which a record must be absent before it is deleted."""
-    on_absence: str = "delete"
-    """What happens to a record that is absent: ``delete`` or ``keep``."""
-    delete_unlisted: bool = False
-    """Whether records are deleted that no list has, although their own URLs still answer."""
-    keep_fields: tuple[str, ...] = ()
-    default_tags: tuple[str, ...] = ()
-    default_groups: tuple[str, ...] = ()
-    default_frequency: str | None = None
-    notify_contacts: bool = False
-    timeout: float | None = None
-    """Seconds for a whole answer; None means the site's option."""
-    concurrency: int | None = None
-    requests_per_second: float | None = None
-    max_records: int = 100_000
-    allowed_hosts: tuple[str, ...] = ()
-    headers: Mapping[str, Mapping[str, str]] | None = None
-    keep_copies: bool = False
-    """Whether checks keep copies of the resources."""
-    own: Mapping[str, Any] = field(default_factory=dict)
-    """Values of the keys that only sources of this type have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A harvest source."""
-
-    id: str
-    url: str
-    type: str
-    title: str
-    config: SourceConfig
-    warnings: tuple[str, ...] = ()
-    """For people: the keys of its configuration that have no effect."""
 
 
 def boolean(value: Any) -> bool:
@@ -195,36 +151,77 @@ def one_of(values: Collection[str]) -> ReadValue:
     return read
 
 
+_FIELDS = texts(
+    'a list of fields, such as ["title", "tags", "resources.name"]: keys of the dataset or of its extras, '
+    "tags, groups, resources, or resources.<key>",
+    _FIELD.match,
+)
+_TAGS = texts(
+    f"a list of tags of {TAG_CHARACTERS[0]} to {TAG_CHARACTERS[1]} letters, digits, spaces and -_. each, "
+    'such as ["health"]',
+    lambda text: tag(text) == text,
+)
+_HOSTS = texts(
+    'a list of host names without scheme or port, such as ["data.example.org"]', _HOST.match
+)
+
+
+def _setting(read: ReadValue, default: Any = None) -> Any:
+    """Return the field of a key that sources of any type may have.
+
+    :param read: reads its value.
+    """
+    return field(default=default, metadata={"read": read})
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    """A source's checked configuration, with defaults."""
+
+    max_delete_fraction: float | None = _setting(_number(0, 1))
+    """None means the site's option, as for ``max_deletions``."""
+    max_deletions: int | None = _setting(_number(0, 10_000_000, whole=True))
+    absent_for: float = _setting(_number(0, 3650), 0.0)
+    """Days for which a record must be absent before it is deleted."""
+    on_absence: str = _setting(one_of(("delete", "keep")), "delete")
+    """What happens to a record that is absent."""
+    delete_unlisted: bool = _setting(boolean, False)
+    """Whether records are deleted that no list has, although their own URLs still answer."""
+    keep_fields: tuple[str, ...] = _setting(_FIELDS, ())
+    default_tags: tuple[str, ...] = _setting(_TAGS, ())
+    default_groups: tuple[str, ...] = _setting(texts(), ())
+    default_frequency: str | None = _setting(_frequency)
+    notify_contacts: bool = _setting(boolean, False)
+    timeout: float | None = _setting(_number(1, 3600))
+    """Seconds for a whole answer; None means the site's option."""
+    concurrency: int | None = _setting(_number(1, 64, whole=True))
+    requests_per_second: float | None = _setting(_number(0.01, 10_000))
+    max_records: int = _setting(_number(1, 10_000_000, whole=True), 100_000)
+    allowed_hosts: tuple[str, ...] = _setting(_HOSTS, ())
+    headers: Mapping[str, Mapping[str, str]] | None = _setting(_headers)
+    keep_copies: bool = _setting(boolean, False)
+    """Whether checks keep copies of the resources."""
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the keys that only sources of this type have."""
+
+
 KEYS: Mapping[str, ReadValue] = {
-    "max_delete_fraction": _number(0, 1),
-    "max_deletions": _number(0, 10_000_000, whole=True),
-    "absent_for": _number(0, 3650),
-    "on_absence": one_of(("delete", "keep")),
-    "delete_unlisted": boolean,
-    "keep_fields": texts(
-        'a list of fields, such as ["title", "tags", "resources.name"]: keys of the dataset or of its extras, '
-        "tags, groups, resources, or resources.<key>",
-        _FIELD.match,
-    ),
-    "default_tags": texts(
-        f"a list of tags of {TAG_CHARACTERS[0]} to {TAG_CHARACTERS[1]} letters, digits, spaces and -_. each, "
-        'such as ["health"]',
-        lambda text: tag(text) == text,
-    ),
-    "default_groups": texts(),
-    "default_frequency": _frequency,
-    "notify_contacts": boolean,
-    "timeout": _number(1, 3600),
-    "concurrency": _number(1, 64, whole=True),
-    "requests_per_second": _number(0.01, 10_000),
-    "max_records": _number(1, 10_000_000, whole=True),
-    "allowed_hosts": texts(
-        'a list of host names without scheme or port, such as ["data.example.org"]', _HOST.match
-    ),
-    "headers": _headers,
-    "keep_copies": boolean,
+    one.name: one.metadata["read"] for one in fields(SourceConfig) if one.metadata
 }
 """The keys that sources of any type may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A harvest source."""
+
+    id: str
+    url: str
+    type: str
+    title: str
+    config: SourceConfig
+    warnings: tuple[str, ...] = ()
+    """For people: the keys of its configuration that have no effect."""
 
 
 def parse(text: str | None, *, own_keys: Mapping[str, ReadValue]) -> tuple[SourceConfig, list[str]]:
