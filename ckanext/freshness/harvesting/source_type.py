@@ -141,6 +141,8 @@ class SourceType:
     """The brake looks at the share of deleted records only if at least so many are current."""
     own_keys: ClassVar[Mapping[str, ReadValue]] = {}
     """Keys of the configuration that only sources of this type have."""
+    max_bytes: ClassVar[int | None] = None
+    """The longest answer, if it may be longer than the site's option says."""
     memory_form: ClassVar[str] = ""
     """A regular expression for the :attr:`.record.CrawledRecord.memory` of this type that that of no other type
     matches: people change the type of a source."""
@@ -165,11 +167,6 @@ class SourceType:
 
         :raises ConfigError: it cannot be used; names every mistake.
         """
-
-    @property
-    def max_bytes(self) -> int | None:
-        """Return the longest answer, if it may be longer than the site's option says."""
-        return None
 
     def crawl(self, given: CrawlInput, sink: Sink) -> CrawlEnd:
         """Crawl a source: open a client for it, and :meth:`read` it.

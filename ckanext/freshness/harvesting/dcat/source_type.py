@@ -32,22 +32,17 @@ class DcatSourceType(RdfSourceType):
     adopts = ("dcat_rdf",)
     memory_form = r"[0-9a-f]{64}( |$)"
     own_keys = OWN_KEYS
-
-    @property
-    def max_bytes(self) -> int | None:
-        """Return the longest document: one may have a whole catalogue."""
-        from ..rdf.parsing import LARGE
-
-        return LARGE.bytes
+    max_bytes = 256 * 2**20
+    """One document may have a whole catalogue."""
 
     async def read(self, opened: SourceClient, given: CrawlInput, sink: Sink) -> CrawlEnd:
-        from ..rdf.parsing import ACCEPT, LARGE, RdfParser
+        from ..rdf.parsing import ACCEPT, LARGE, LARGE_SIZE, RdfParser
         from ..rdf.reader import DocumentReader
         from .crawl import CatalogueCrawl
 
         config = given.source.config
         media_type = MEDIA_TYPES.get(config.own.get("rdf_format", ""))
-        with contextlib.closing(RdfParser(LARGE)) as parser:
+        with contextlib.closing(RdfParser(LARGE, LARGE_SIZE)) as parser:
             reader = DocumentReader(
                 opened,
                 given.memory,

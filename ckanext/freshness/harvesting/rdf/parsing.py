@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rdflib import BNode, Graph, Literal, Namespace, URIRef
@@ -45,30 +45,13 @@ _READ = "ckanext.freshness.harvesting.rdf.triples:read"
 """The function that reads a document in the sandbox."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentLimits:
-    """The limits of one document.
-
-    :ivar process: time and memory of the process that reads it
-    :ivar bytes: the longest document, if that is longer than the site's option says
-    :ivar size: multiplies the most triples and the most text of a usual document (:mod:`.triples`)
-    """
-
-    process: ProcessLimits
-    bytes: int = 0
-    size: int = 1
-
-
-USUAL = DocumentLimits(
-    ProcessLimits(seconds=25, cpu_seconds=20, memory=512 * MIB, answer=128 * MIB)
-)
-"""For documents about single records, and lists of their URLs."""
-LARGE = DocumentLimits(
-    ProcessLimits(seconds=180, cpu_seconds=150, memory=2048 * MIB, answer=512 * MIB),
-    bytes=256 * MIB,
-    size=6,
-)
-"""For documents with a whole catalogue: 10,000 datasets have some 200,000 triples, and may have a million."""
+USUAL = ProcessLimits(seconds=25, cpu_seconds=20, memory=512 * MIB, answer=128 * MIB)
+"""The limits for documents about single records, and lists of their URLs."""
+LARGE = ProcessLimits(seconds=180, cpu_seconds=150, memory=2048 * MIB, answer=512 * MIB)
+"""For documents with a whole catalogue."""
+LARGE_SIZE = 6
+"""How many times the triples and the text of a usual document a large one may have (:mod:`.triples`): 10,000
+datasets have some 200,000 triples, and may have a million."""
 
 MOST_EXCEEDED = 10
 """After so many documents of a crawl exceeded the limits, further documents are refused unparsed."""
@@ -135,9 +118,13 @@ class RdfParser:
     :ivar warnings: by URL, where a document that could be read breaks the rules of its format
     """
 
-    def __init__(self, limits: DocumentLimits = USUAL) -> None:
-        self._sandbox = Sandbox(limits.process)
-        self._size = limits.size
+    def __init__(self, limits: ProcessLimits = USUAL, size: int = 1) -> None:
+        """
+        :param limits: of the process, for each document.
+        :param size: multiplies the most triples and the most text of a usual document.
+        """
+        self._sandbox = Sandbox(limits)
+        self._size = size
         self._exceeded = 0
         self.warnings: dict[str, str] = {}
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from ckanext.freshness.harvesting.rdf import parsing as rdf
-from ckanext.freshness.harvesting.rdf.parsing import DocumentError, DocumentLimits, RdfParser
+from ckanext.freshness.harvesting.rdf.parsing import DocumentError, RdfParser
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.sandbox.processes import ProcessLimits
 from ckanext.freshness.tests.harvesting.fdp.crawling import LIMITS, Site
@@ -101,7 +101,7 @@ def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
 
     async def run() -> list[str]:
         said = []
-        with contextlib.closing(RdfParser(DocumentLimits(limits))) as parser:
+        with contextlib.closing(RdfParser(limits)) as parser:
             for body in bodies:
                 with pytest.raises(DocumentError) as caught:
                     await parser.parse(body, XML, "http://x/")
@@ -113,9 +113,7 @@ def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
 
 def test_a_document_that_never_ends_is_ended() -> None:
     attributes = " ".join(f'xmlns:n{n}="http://n/{n}"' for n in range(200_000))
-    (error,) = errors(
-        replace(rdf.USUAL.process, cpu_seconds=1), RDF.format(attributes, "").encode()
-    )
+    (error,) = errors(replace(rdf.USUAL, cpu_seconds=1), RDF.format(attributes, "").encode())
     assert error.startswith("Its metadata file (some 6 MiB) takes more memory or time to read")
     assert error.endswith(": the application/rdf+xml takes more than 1 seconds of processor time")
 
@@ -124,6 +122,6 @@ def test_a_source_of_such_documents_is_given_up(monkeypatch: pytest.MonkeyPatch)
     """Otherwise each document would delay the queue of all sources."""
     monkeypatch.setattr(rdf, "MOST_EXCEEDED", 2)
     document = with_dtd("", "x")
-    *first, last = errors(replace(rdf.USUAL.process, answer=10), *[document] * 3)
+    *first, last = errors(replace(rdf.USUAL, answer=10), *[document] * 3)
     assert all("gives more than 0 MiB" in error for error in first)
     assert "was not parsed: 2 documents of this source have taken more time" in last
