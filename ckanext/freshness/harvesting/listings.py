@@ -30,10 +30,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 
-class NotWhole(Exception):
-    """A list that was not read whole; the text says why, for people."""
-
-
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page of a list, as far as it tells whether all pages make a whole list."""

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from .. import legal_values
-from ..listings import NotWhole, Page, PagedList
+from ..listings import Page, PagedList
 from ..messages import HarvestMessage, MessageCode
 from ..record import ReadOutcome
 from ..source_client import SourceClient, SourceReader, UnreadableDocument
@@ -195,19 +195,19 @@ class CkanApi(JsonClient):
         """
         listed = Listed()
         for _ in range(READINGS):
+            whole = PagedList(overlapping=True)
             try:
-                async for rows in self._pages(fq):
+                async for rows in self._pages(fq, whole):
                     for raw in rows:
                         listed.add(raw)
-            except NotWhole as error:
-                words = f"{error}, each of the {READINGS} times that it was read"
-                listed.failure = UnreadableDocument(self.action_url("package_search"), words)
-                continue
             except UnreadableDocument as error:
                 listed.failure = error
-            else:
+                break
+            if not whole.misfit:
                 listed.failure = None
-            break
+                break
+            words = f"{whole.misfit}, each of the {READINGS} times that it was read"
+            listed.failure = UnreadableDocument(self.action_url("package_search"), words)
         return listed
 
     async def found(self, query: Mapping[str, Any]) -> tuple[list[Any], int]:
@@ -225,12 +225,11 @@ class CkanApi(JsonClient):
             raise UnreadableDocument(url, "does not say how many datasets there are")
         return rows, count
 
-    async def _pages(self, fq: str) -> AsyncIterator[list[Any]]:
+    async def _pages(self, fq: str, whole: PagedList) -> AsyncIterator[list[Any]]:
         """Yield the datasets that ``package_search`` finds, by ascending id, page by page, each of them once.
 
-        :raises NotWhole: at the end, if the pages do not prove that all were read
+        :param whole: gets the pages
         """
-        whole = PagedList(overlapping=True)
         last, rows_asked, size, read = "", ROWS, 0, 0
         while True:
             terms = [fq, f'id:["{_escaped(last)}" TO *]' if last else ""]
@@ -262,8 +261,6 @@ class CkanApi(JsonClient):
             if any("resources" in raw for raw in rows if isinstance(raw, dict)):
                 rows_asked = WHOLE_ROWS
         whole.end()
-        if whole.misfit:
-            raise NotWhole(whole.misfit)
 
     async def _call(self, action: str, query: Mapping[str, Any]) -> tuple[str, Any]:
         """Call an action, and return the URL and the result."""
