@@ -20,7 +20,7 @@ from ..listings import Page
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.parsing import DCAT, DocumentError
 from ..rdf.reader import MOST_BYTES, PageOutline, paging_of
-from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of
+from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of, undescribed
 
 
 class Description(NamedTuple):
@@ -188,11 +188,6 @@ def _is_usable(identity: str) -> bool:
     return bool(identity) and identity.isprintable() and len(identity.encode()) <= MOST_BYTES
 
 
-def is_only_named(graph: Graph, node: Node) -> bool:
-    """Return whether a document names an IRI without describing it."""
-    return isinstance(node, URIRef) and (node, None, None) not in graph
-
-
 def distributions_of(graph: Graph, dataset: Node) -> set[Node]:
     """Return the nodes of a dataset's distributions."""
     return {
@@ -202,4 +197,4 @@ def distributions_of(graph: Graph, dataset: Node) -> set[Node]:
 
 def named_distributions(graph: Graph, dataset: Node) -> set[str]:
     """Return the IRIs of the distributions that a dataset names and that the document does not describe."""
-    return {str(one) for one in distributions_of(graph, dataset) if is_only_named(graph, one)}
+    return {*undescribed(_iris(distributions_of(graph, dataset)), graph)}

@@ -377,7 +377,7 @@ async def _describe_services(reader: DocumentReader, graph: Graph) -> tuple[list
     """
     nodes = set(graph.objects(None, DCAT.accessService))
     named = sorted(str(node) for node in nodes if isinstance(node, URIRef))
-    services = list(filter(reader.source_hosts.may_visit, undescribed(named, [graph])))
+    services = list(filter(reader.source_hosts.may_visit, undescribed(named, graph)))
     warnings = []
     for url in services:
         try:

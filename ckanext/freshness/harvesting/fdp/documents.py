@@ -267,7 +267,7 @@ def _member(graph: Graph, node: URIRef) -> ListedDataset:
         subject=str(node),
         digest=digest_of(descriptions(graph, node, distributions_inside(graph, node))),
         part_of=_iris(graph.objects(node, DCTERMS.isPartOf)),
-        distributions=undescribed(listed, [graph]),
+        distributions=undescribed(listed, graph),
         names_distributions=bool(named),
         series=_listed(graph, {node}, SERIES_PREDICATES),
         parts=_contained(graph, {node}, SERIES_PREDICATES),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -94,9 +94,9 @@ def record_graph(
     return own
 
 
-def undescribed(iris: Iterable[str], graphs: Collection[Graph]) -> list[str]:
-    """Return the IRIs that no graph describes."""
-    return [iri for iri in iris if not any((URIRef(iri), None, None) in graph for graph in graphs)]
+def undescribed(iris: Iterable[str], graph: Graph) -> list[str]:
+    """Return the IRIs that a document names, and does not describe."""
+    return [iri for iri in iris if (URIRef(iri), None, None) not in graph]
 
 
 def descriptions(graph: Graph, subject: Node, members: Iterable[Node]) -> dict[Node, Statements]:
