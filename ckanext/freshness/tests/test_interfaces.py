@@ -16,6 +16,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.tests.checking.hostile import Hostile
 from ckanext.freshness.tests.datasets import ours
+from ckanext.freshness.tests.harvesting.conftest import install
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.web.support import FileServer
 
@@ -49,11 +50,7 @@ def other_extension(
     with_plugins: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
     """It is installed, as importlib.metadata sees it, and its plugin is loaded."""
-    installed = tmp_path / "other-1.dist-info"
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")
-    (installed / "entry_points.txt").write_text(f"[ckan.plugins]\nother = {__name__}:OtherPlugin\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    install("other", OtherPlugin, tmp_path, monkeypatch)
     with p.use_plugin("other"):
         yield
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,6 +134,25 @@ def test_compressed_bodies_count_both_ways(server: FileServer) -> None:
     answer = visit(f"{server.url}/x", max_bytes=100_000)
     assert (answer.received, answer.on_wire) == (100_000, len(packed))
     assert failure(f"{server.url}/x", max_bytes=99_999).reason is FailureReason.TOO_LARGE
+
+
+class Nothing(Chunks):
+    """Keeps no data."""
+
+    def write(self, data: bytes, /) -> None:
+        """Forget them."""
+
+
+def test_a_bomb_takes_no_memory(server: FileServer) -> None:
+    size = 64 << 20
+    server.files["/x"] = Served(200, gzip.compress(bytes(size)), {"Content-Encoding": "gzip"})
+    tracemalloc.start()
+    try:
+        answer = visit(f"{server.url}/x", lambda answer: Nothing(), max_bytes=size)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert answer.received == size and peak < 8 << 20
 
 
 def test_a_sink_starts_anew_with_each_attempt(server: FileServer) -> None:

@@ -181,7 +181,6 @@ ODD: list[tuple[Callable[[trustme.CA, Path], Path], FailureReason | None, str]] 
         FailureReason.TLS_REFUSED,
         "that is not accepted: unsuitable certificate purpose",
     ),
-    (odd_certificates.of_a_leaf, FailureReason.TLS_REFUSED, "that is not accepted: invalid CA"),
 ]
 """What is served, why it is refused (None: it is not), and what is said of it."""
 
@@ -219,15 +218,6 @@ def test_each_failure_of_a_certificate_has_its_words(
     assert (error.reason, error.attempts) == (reason, 1)
     assert words in str(error)
     assert ("intermediate" in str(error)) is ("intermediate" in words)
-
-
-@needs_openssl
-def test_an_authority_with_a_weak_key_is_believed_in_a_second_look(tmp_path: Path) -> None:
-    bundle, pem = odd_certificates.weak_authority(tmp_path)
-    with RawServer(OK, serving(pem)) as server:
-        url = f"https://127.0.0.1:{server.port}/x"
-        answer = visit(url, settings=replace(SETTINGS, ca_bundle=bundle))
-    assert (answer.status, answer.outdated_tls) == (200, True)
 
 
 def test_an_excuse_is_for_its_host_only(authority: trustme.CA) -> None:
