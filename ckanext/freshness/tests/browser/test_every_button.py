@@ -481,7 +481,7 @@ def kept_site() -> Iterator[Callable[[], None]]:
             for name, listed in columns.items()
         ]
         with model.meta.engine.begin() as connection:
-            connection.exec_driver_sql("SET LOCAL lock_timeout = '10s'")
+            connection.exec_driver_sql("SET LOCAL lock_timeout = '60s'")
             connection.exec_driver_sql("; ".join(deleted + written))
         connect_to_redis().flushdb()
         search.clear_all()
