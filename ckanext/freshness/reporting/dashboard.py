@@ -81,7 +81,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         "held": [row for row in sources if row["held"]],
         "failing": [row for row in sources if row["errors"]],
         "attention": harvests.in_trouble(sources),
-        "tasks": worklist.worklist(edited, limit=0) if edited else None,
+        "tasks": worklist.worklist(asked.context, edited, limit=0) if edited else None,
         "run": runs.last_check(asked.now),
     }
 

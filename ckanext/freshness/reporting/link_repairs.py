@@ -18,7 +18,7 @@ from ..translation import N_, NN_
 from ..web.urls import display_url
 from . import labels
 from .report_tables import BROKEN
-from .tables import DATASET, DatasetTable, Row, TableRequest
+from .tables import DatasetTable, Row, TableRequest
 
 _MOST = 3
 """Candidates of a link."""
@@ -38,10 +38,6 @@ _HIDDEN = ("***", "…")
 
 _KNOWN = DatasetTable(
     name="repairs",
-    title="",
-    meaning="",
-    empty="",
-    columns=DATASET,
     select="e.kind, e.old, e.new",
     source="""FROM (
     (SELECT 'siblings' AS kind, c.url AS old, c.moved_to AS new, c.package_id, c.resource_id, c.url

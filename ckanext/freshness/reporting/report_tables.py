@@ -210,21 +210,14 @@ CASE hides the condition from its estimates.
 """
 
 
-def broken_links(packages: str = "package") -> str:
-    """Return SQL for the broken links ``n`` in use, checks ``c``, resources ``r``, packages ``p``.
-
-    :param packages: the table of the packages
-    """
-    return f"""({_NEWEST_BROKEN}) n
-JOIN {packages} p ON p.id = n.package_id
-JOIN freshness_check c ON c.resource_id = n.resource_id
-JOIN resource r ON r.id = n.resource_id AND r.state = 'active' AND CASE WHEN r.url = c.url THEN true END"""
-
-
 BROKEN = _of_links(
     empty=N_("No link is broken."),
     select=_of_link("n"),
-    source=f"FROM {broken_links()} CROSS JOIN (SELECT 'broken' AS state) s",
+    source=f"""FROM ({_NEWEST_BROKEN}) n
+        JOIN package p ON p.id = n.package_id
+        JOIN freshness_check c ON c.resource_id = n.resource_id
+        JOIN resource r ON r.id = n.resource_id AND r.state = 'active' AND CASE WHEN r.url = c.url THEN true END
+        CROSS JOIN (SELECT 'broken' AS state) s""",
     always=("failing_since", "failures"),
 )
 OPEN_BROKEN = replace(BROKEN, where=IS_OPEN.format(row="c"))

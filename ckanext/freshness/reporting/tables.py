@@ -71,6 +71,7 @@ class TableRequest:
     :ivar now: the current time, aware
     :ivar organization: the id of an organization, to list only its datasets; None for all
     :ivar dataset: the id of a dataset, to list only what belongs to it; only a :class:`DatasetTable` does so
+    :ivar within: the ids of organizations, to list only what belongs to their datasets, likewise
     :ivar since: the earliest change to list, aware; None for a day before ``now``
     :ivar run: the id of a run whose changes are listed in addition
     :ivar status: one of the table's filters, to list only these rows
@@ -84,6 +85,7 @@ class TableRequest:
     now: datetime
     organization: str | None = None
     dataset: str | None = None
+    within: Sequence[str] | None = None
     since: datetime | None = None
     run: str | None = None
     status: str | None = None
@@ -125,10 +127,10 @@ class Table:
     """
 
     name: str
-    title: str
-    meaning: str
-    empty: str
-    columns: tuple[Column, ...]
+    title: str = ""
+    meaning: str = ""
+    empty: str = ""
+    columns: tuple[Column, ...] = ()
     rows: Callable[[TableRequest], Iterable[Row]] = lambda request: ()
     tab: str = "overview"
     filter: str = "status"
@@ -225,7 +227,7 @@ class DatasetTable(Table):
         if shorter := self.parts.get(request.status or ""):
             yield from shorter.read(request)
             return
-        rows, values = self._rows(request)
+        rows, values = self.sql(request)
         order = f"ORDER BY {self._order(request)}"
         if request.limit is not None or request.offset:
             # So that the database reads and sorts no more columns than it needs to find the page.
@@ -256,7 +258,7 @@ class DatasetTable(Table):
         """Return the number of rows, at most ``most``, and whether there are more."""
         if shorter := self.parts.get(request.status or ""):
             return shorter.count(request, most)
-        rows, values = self._rows(request)
+        rows, values = self.sql(request)
         statement = f"SELECT count(*) FROM (SELECT {rows} LIMIT :most) counted"
         found = model.Session.execute(
             sa.text(statement), {**values, "most": None if most is None else most + 1}
@@ -266,7 +268,7 @@ class DatasetTable(Table):
 
     def counts(self, request: TableRequest, most: int | None = None) -> dict[str, int] | None:
         """Return the numbers of rows by the value of :attr:`grouped`; None if there are more than ``most``."""
-        rows, values = self._rows(request)
+        rows, values = self.sql(request)
         listed = f"SELECT {self.grouped} AS part {rows} LIMIT :most"
         found = model.Session.execute(
             sa.text(f"SELECT part, count(*) AS number FROM ({listed}) listed GROUP BY 1"),
@@ -275,7 +277,7 @@ class DatasetTable(Table):
         numbers = {row.part: row.number for row in found}
         return None if most is not None and sum(numbers.values()) > most else numbers
 
-    def _rows(self, request: TableRequest) -> tuple[str, dict[str, Any]]:
+    def sql(self, request: TableRequest) -> tuple[str, dict[str, Any]]:
         """Return SQL, beginning with FROM, for the rows of a request in any order, and its values."""
         visible, values = visibility.condition(request.context)
         values = {
@@ -299,6 +301,9 @@ class DatasetTable(Table):
         if request.dataset is not None:
             conditions.append("p.id = :dataset")
             values["dataset"] = request.dataset
+        if request.within is not None:
+            conditions.append("p.owner_org = ANY(:within)")
+            values["within"] = list(request.within)
         found = "true"
         if request.search:
             found = f"({' OR '.join(f'{key} ILIKE :search' for key in self.searched)})"

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import redis
+import sqlalchemy as sa
 
-from ..ckan_adapter.core import connect_to_redis
+from ..ckan_adapter.core import connect_to_redis, model
 from ..dates import utc_now
-from ..model.datasets import IS_OPEN
+from ..model.datasets import IS_OPEN, URGENCY
 from . import harvests, links, visibility
-from .report_tables import broken_links
-from .tables import MOST_COUNTED, Context, Row, with_texts
+from .report_tables import OPEN_BROKEN
+from .tables import MOST_COUNTED, Column, Context, DatasetTable, Row, TableRequest
 
 FIRST = 10
 """Rows of each group on the page of all groups."""
@@ -88,7 +89,12 @@ def scope(context: Context, organization: str | None = None) -> Scope:
 
 
 def worklist(
-    within: Scope, *, group: str | None = None, offset: int = 0, limit: int = FIRST
+    context: Context,
+    within: Scope,
+    *,
+    group: str | None = None,
+    offset: int = 0,
+    limit: int = FIRST,
 ) -> Worklist:
     """Return the tasks about the datasets of a scope.
 
@@ -96,14 +102,42 @@ def worklist(
     :param offset: the number of rows of each group to skip
     :param limit: the largest number of rows of each group
     """
-    values = {**_values(within), "offset": offset, "limit": limit, "most": MOST_COUNTED + 1}
-    numbers = visibility.rows(_COUNTS, **values).mappings().one()
+    request = TableRequest(context, utc_now(), within=within, offset=offset, limit=limit)
+    numbers = _numbers(request)
     counts = {name: min(numbers[name], MOST_COUNTED) for name in GROUPS}
     more = frozenset(name for name in GROUPS if numbers[name] > MOST_COUNTED)
     named = GROUPS.keys() - {IGNORED} if group is None else {group}
-    wanted = [name for name in GROUPS if counts[name] and name in named]
-    tasks = {name: _rows(GROUPS[name].some, values) for name in wanted}
+    wanted = [name for name in GROUPS if limit and counts[name] and name in named]
+    tasks = {name: with_sources(GROUPS[name].read(request)) for name in wanted}
     return Worklist(numbers["datasets"], numbers["waiting"], counts, tasks, more)
+
+
+def _numbers(request: TableRequest) -> Mapping[str, int]:
+    """Count the datasets of a scope, those with a task (``waiting``), and the tasks of each group.
+
+    :returns: at most one task more of each group than :data:`MOST_COUNTED`
+    """
+    parts: list[str] = []
+    values: dict[str, Any] = {"most": MOST_COUNTED + 1}
+    for name, table in GROUPS.items():
+        rows, of_table = table.sql(request)
+        parts.append(f"(SELECT '{name}' AS part, package_id {rows} LIMIT :most)")
+        values |= of_table
+    counts = (f"count(*) FILTER (WHERE part = '{name}') AS {name}" for name in GROUPS)
+    statement = f"""
+SELECT {", ".join(counts)}, count(DISTINCT package_id) FILTER (WHERE part <> '{IGNORED}') AS waiting, (
+    SELECT count(*) FROM package
+    WHERE state = 'active' AND type = ANY(:types) AND owner_org = ANY(:within)) AS datasets
+FROM ({" UNION ALL ".join(parts)}) tasks"""
+    found: Mapping[str, int] = model.Session.execute(sa.text(statement), values).mappings().one()
+    return found
+
+
+def with_sources(rows: Iterable[Row]) -> list[Row]:
+    """Return rows with the ``harvest_source`` of their datasets."""
+    found = list(rows)
+    sources = harvests.of_packages(row["package_id"] for row in found)
+    return [{**row, "harvest_source": sources.get(row["package_id"])} for row in found]
 
 
 _KEPT_FOR = timedelta(minutes=5)
@@ -116,7 +150,9 @@ def total(context: Context) -> int:
     """
     try:
         known = connect_to_redis().get(_key(context))
-        return int(known) if known else remember(context, worklist(scope(context), limit=0).total)
+        if known:
+            return int(known)
+        return remember(context, worklist(context, scope(context), limit=0).total)
     except redis.exceptions.RedisError:
         return 0
 
@@ -133,15 +169,6 @@ def remember(context: Context, number: int | None) -> int:
 
 def _key(context: Context) -> str:
     return f"ckan:{tk.config['ckan.site_id']}:freshness:tasks:{context['auth_user_obj'].id}"
-
-
-def task(within: Scope, group: str, id: str) -> Row | None:
-    """Return one task; None if it is done, or about a dataset of another editor.
-
-    :param id: of the resource if the group is about links, otherwise of the dataset
-    """
-    rows = _rows(GROUPS[group].one, {**_values(within), "id": id})
-    return rows[0] if rows else None
 
 
 def ignored(package_id: str) -> dict[str, Any] | None:
@@ -182,113 +209,63 @@ _ROW = {
 """SQL: the row of a dataset, or of one of its links."""
 
 
-def _values(within: Scope) -> dict[str, Any]:
-    return {
-        "organizations": within,
-        "today": utc_now().date().isoformat(),
-    }
-
-
-def _rows(statement: str, values: dict[str, Any]) -> list[Row]:
-    found = visibility.rows(statement, **values).mappings().all()
-    sources = harvests.of_packages(row["id"] for row in found)
-    return [{**_row(row), "harvest_source": sources.get(row["id"])} for row in found]
-
-
-def _row(row: Mapping[str, Any]) -> Row:
-    shown = with_texts(row)
-    if "attempts" in shown:
-        last = links.last_failure(shown.pop("attempts"))
-        shown |= {key: last.get(key) for key in ("outcome", "status", "reason", "words")}
-    if shown.get("copied_at"):
-        shown["cached_url"] = links.copy_url(row["id"], row["resource_id"])
-    return shown
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A group of tasks, as parts of SQL."""
-
-    columns: str
-    source: str
-    order: str
-    key: str = "p.id"
-
-    @property
-    def some(self) -> str:
-        """The statement that returns some rows in their order."""
-        return f"{self._select} ORDER BY {self.order} LIMIT :limit OFFSET :offset"
-
-    @property
-    def one(self) -> str:
-        """The statement that returns the row with an id."""
-        return f"{self._select} AND {self.key} = :id"
-
-    @property
-    def _select(self) -> str:
-        own = _OWN.format(columns="id, name, title, type")
-        return f"{own} SELECT {_PACKAGE}, {self.key} AS row_id, {self.columns} {self.source}"
-
-
-_PACKAGE = "p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type"
-
-# CKAN has no index on the organization of a dataset, so all datasets are read, once in a statement.
-_OWN = """
-WITH own AS (
-    SELECT {columns} FROM package WHERE state = 'active' AND type = ANY(:types)
-    AND owner_org = ANY(:organizations)
-)"""
-
 IGNORED = "ignored"
 """The group of datasets and links that nobody is asked to work on."""
+
+
+def _with_last_failure(row: Row) -> Row:
+    """Return a broken link with its last failure, and the URL of its copy."""
+    last = links.last_failure(row["attempts"])
+    problem = {key: last.get(key) for key in ("outcome", "status", "reason", "words")}
+    copy_url = links.copy_url(row["package_id"], row["row_id"]) if row["copied_at"] else None
+    return {**row, **problem, "cached_url": copy_url}
+
+
 _OPEN = IS_OPEN.format(row="f")
 GROUPS = {
-    "broken": Group(
-        """r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, c.failures, c.failing_since,
-    c.tried_at, c.attempts, k.stored_at AS copied_at, k.size AS copied""",
-        f"""FROM {broken_links("own")}
-LEFT JOIN freshness_copy k ON k.resource_id = r.id AND k.key IS NOT NULL
-WHERE {IS_OPEN.format(row="c")}""",
-        "n.failing_since DESC, n.resource_id DESC",
-        key="r.id",
+    "broken": replace(
+        OPEN_BROKEN,
+        select=f"""{OPEN_BROKEN.select}, r.id AS row_id, c.attempts, k.stored_at AS copied_at,
+            k.size AS copied""",
+        source=f"""{OPEN_BROKEN.source}
+            LEFT JOIN freshness_copy k ON k.resource_id = r.id AND k.key IS NOT NULL""",
+        order="-failing_since",
+        key="row_id",
+        complete=_with_last_failure,
     ),
-    "update": Group(
-        """f.status, f.broken_since, f.last_modified, f.evidence, f.confirmed_at, f.frequency_days,
-    f.frequency_from, f.due,
-    (SELECT count(*) FROM resource WHERE package_id = p.id AND state = 'active') AS resources,
-    (SELECT min(id) FROM resource WHERE package_id = p.id AND state = 'active') AS resource_id""",
-        f"""FROM freshness_dataset f JOIN own p ON p.id = f.package_id
-WHERE f.status IN ('due', 'overdue', 'delinquent') AND {_OPEN}""",
-        "array_position(ARRAY['delinquent', 'overdue', 'due'], f.status), f.due, p.id",
+    "update": DatasetTable(
+        name="update",
+        columns=(Column("urgency", sort=f"{URGENCY}, due"),),
+        select="""p.id AS row_id, f.status, f.broken_since, f.last_modified, f.evidence, f.confirmed_at,
+            f.frequency_days, f.frequency_from, f.due,
+            (SELECT count(*) FROM resource WHERE package_id = p.id AND state = 'active') AS resources,
+            (SELECT min(id) FROM resource WHERE package_id = p.id AND state = 'active') AS resource_id""",
+        source="FROM freshness_dataset f JOIN package p ON p.id = f.package_id",
+        where=f"f.status IN ('due', 'overdue', 'delinquent') AND {_OPEN}",
+        order="urgency",
+        key="row_id",
     ),
-    "frequency": Group(
-        "f.last_modified, f.evidence, f.confirmed_at",
-        f"""FROM freshness_dataset f JOIN own p ON p.id = f.package_id
-WHERE f.frequency_days IS NULL AND {_OPEN}""",
-        "f.last_modified DESC NULLS LAST, p.id",
+    "frequency": DatasetTable(
+        name="frequency",
+        select="p.id AS row_id, f.last_modified, f.evidence, f.confirmed_at",
+        source="FROM freshness_dataset f JOIN package p ON p.id = f.package_id",
+        where=f"f.frequency_days IS NULL AND {_OPEN}",
+        order="-last_modified",
+        key="row_id",
     ),
-    IGNORED: Group(
-        "i.resource_id, i.resource, i.ignored",
-        f"""FROM (
-    SELECT package_id, package_id AS id, NULL AS resource_id, NULL AS resource, ignored FROM freshness_dataset
-    UNION ALL
-    SELECT c.package_id, r.id, r.id, coalesce(r.name, ''), c.ignored
-    FROM freshness_check c JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
-) i JOIN own p ON p.id = i.package_id WHERE NOT {IS_OPEN.format(row="i")}""",
-        "i.ignored ->> 'until' NULLS LAST, i.id",
-        key="i.id",
+    IGNORED: DatasetTable(
+        name=IGNORED,
+        select="""coalesce(i.resource_id, p.id) AS row_id, i.resource_id, i.resource, i.ignored,
+            i.ignored ->> 'until' AS until""",
+        source="""FROM (
+            SELECT package_id, NULL AS resource_id, NULL AS resource, ignored FROM freshness_dataset
+            UNION ALL
+            SELECT c.package_id, r.id, coalesce(r.name, ''), c.ignored FROM freshness_check c
+            JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
+        ) i JOIN package p ON p.id = i.package_id""",
+        where=f"NOT {IS_OPEN.format(row='i')}",
+        order="until",
+        key="row_id",
     ),
 }
 """The groups of tasks by name, the most urgent first, and what is ignored."""
-
-_COUNTS = f"""{_OWN.format(columns="id")}, tasks AS ({
-    " UNION ALL ".join(
-        f"(SELECT '{name}' AS part, p.id {group.source} LIMIT :most)"
-        for name, group in GROUPS.items()
-    )
-})
-SELECT (SELECT count(*) FROM own) AS datasets, count(DISTINCT id) FILTER (WHERE part <> '{
-    IGNORED
-}') AS waiting,
-    {", ".join(f"count(*) FILTER (WHERE part = '{name}') AS {name}" for name in GROUPS)}
-FROM tasks"""

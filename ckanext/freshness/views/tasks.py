@@ -19,9 +19,9 @@ from flask.typing import ResponseReturnValue
 from ..aging.frequency import parse
 from ..ckan_adapter.core import model
 from ..dates import utc_now
-from ..reporting import harvests, labels, links, report_tables
+from ..reporting import labels, links, report_tables
 from ..reporting import worklist as tasks
-from ..reporting.tables import DatasetTable, Row
+from ..reporting.tables import DatasetTable, TableRequest
 from ..runs import requested
 from ..status import frequencies
 from .responses import (
@@ -83,19 +83,22 @@ class Place:
 
         :param result: what a check of it has found
         """
-        group, context = self.name.removeprefix("mine."), user_context()
-        found: Row | None = None
-        values: dict[str, Any] = {}
-        if self.table is not None:
-            asked = report_tables.request_for(context, self.table, self.args, utc_now())
-            rows = self.table.read(replace(asked, dataset=about.package.id))
-            found = next((row for row in rows if row[self.table.key] == about.id), None)
-            sources = harvests.of_packages([about.package.id])
-            values = {"table": self.table, "source": sources.get(about.package.id)}
+        group, context, now = self.name.removeprefix("mine."), user_context(), utc_now()
+        table = self.table
+        if table is not None:
+            asked = report_tables.request_for(context, table, self.args, now)
         elif group in tasks.GROUPS:
-            scope = tasks.scope(context, self.args.get("organization"))
-            found, values = tasks.task(scope, group, about.id), {"group": group}
-        return None if found is None else self._rendered(row=found, result=result, **values)
+            table = tasks.GROUPS[group]
+            within = tasks.scope(context, self.args.get("organization"))
+            asked = TableRequest(context, now, within=within)
+        else:
+            return None
+        rows = tasks.with_sources(table.read(replace(asked, dataset=about.package.id)))
+        found = next((row for row in rows if row[table.key] == about.id), None)
+        if found is None:
+            return None
+        shown = {"table": table, "group": None if self.table else group}
+        return self._rendered(row=found, result=result, **shown)
 
     def message(self, text: str, **values: Any) -> str:
         """Return a line in place of a row."""
@@ -266,7 +269,7 @@ def read() -> ResponseReturnValue:
     group = back.get("group") if back.get("group") in tasks.GROUPS else None
     size, number = (tasks.LONG, page_number()) if group else (tasks.FIRST, 1)
     scope = tasks.scope(context, back.get("organization"))
-    shown = tasks.worklist(scope, group=group, offset=(number - 1) * size, limit=size)
+    shown = tasks.worklist(context, scope, group=group, offset=(number - 1) * size, limit=size)
     if group and not shown.tasks.get(group):
         # The tasks of this page are done, or those of the whole group.
         count = shown.counts[group] if number > 1 else 0
