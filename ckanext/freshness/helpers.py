@@ -7,7 +7,6 @@ Words for single values come from :func:`freshness_label`; the looks of our page
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -221,8 +220,8 @@ def freshness_frequency_field(
     if not declared_fields(package_type or "dataset").isdisjoint(keys):
         return None
     field = frequencies.form_select(data, keys)
-    tk.g.freshness_frequency_key = field.key
-    return asdict(field)
+    tk.g.freshness_frequency_key = field["key"]
+    return field
 
 
 def freshness_custom_fields(data: dict[str, Any]) -> list[dict[str, Any]]:

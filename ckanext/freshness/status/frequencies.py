@@ -138,18 +138,8 @@ KEY_FIELD = "freshness_update_frequency_key"
 """The hidden field with the name of the extra."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrequencySelect:
-    """The content of the select."""
-
-    key: str
-    """The extra that it sets."""
-    options: list[dict[str, str]]
-    selected: str
-
-
-def form_select(data: dict[str, Any], keys: Sequence[str]) -> FrequencySelect:
-    """Return the select in the form of a dataset.
+def form_select(data: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """Return the select in the form of a dataset: ``options``, ``selected``, and the ``key`` of its extra.
 
     The frequency of the dataset is offered as it is written, so that an edit of something else does not
     change it.
@@ -167,7 +157,8 @@ def form_select(data: dict[str, Any], keys: Sequence[str]) -> FrequencySelect:
     options += [(value, label(days, tk._)) for days, value in offered.items()]
     if chosen not in dict(options):
         options.append((chosen, chosen))
-    return FrequencySelect(key, [{"value": value, "text": text} for value, text in options], chosen)
+    shown = [{"value": value, "text": text} for value, text in options]
+    return {"key": key, "options": shown, "selected": chosen}
 
 
 def _present(data: dict[str, Any], keys: Sequence[str]) -> tuple[str, str]:
