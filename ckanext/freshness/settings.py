@@ -48,21 +48,16 @@ def above_zero(value: Any) -> float:
 
 
 def truth(value: Any) -> bool:
-    """Return True or False for a word such as ``yes`` or ``off``.
+    """Return True or False for a word such as ``yes`` or ``off``; False for none.
 
     CKAN's own validator takes any unknown word for false.
 
     :raises ValueError: the word is unknown
     """
     try:
-        return _FLAGS[str(value).lower()]
-    except KeyError:
+        return bool(tk.asbool(value or False))
+    except ValueError:
         raise ValueError(f"must be true or false, not {value!r}") from None
-
-
-_FLAGS = dict.fromkeys(("true", "yes", "on", "t", "y", "1"), True) | dict.fromkeys(
-    ("false", "no", "off", "f", "n", "0", ""), False
-)
 
 
 def hosts(names: Iterable[str]) -> frozenset[str]:
