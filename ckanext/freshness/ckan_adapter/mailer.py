@@ -16,6 +16,8 @@ import ckan.plugins.toolkit as tk
 from ckan.lib.mailer import MailerException
 from flask import has_request_context
 
+from .services import causes
+
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMail:
@@ -87,10 +89,10 @@ def send(mail: OutgoingMail, seconds: float) -> None:
     try:
         tk.mail_recipient("", mail.address, mail.subject, mail.text, mail.html, dict(mail.headers))
     except Exception as error:
-        causes = _causes(error)
+        hidden = causes(error)
         # The end of a broken connection hides what broke it.
-        words = str(error) if str(causes[-1]) in str(error) else str(causes[-1])
-        raise MailSendError(words[:500], _failure(causes)) from error
+        words = str(error) if str(hidden[-1]) in str(error) else str(hidden[-1])
+        raise MailSendError(words[:500], _failure(hidden)) from error
     finally:
         socket.setdefaulttimeout(before)
 
@@ -104,28 +106,20 @@ _DOUBTFUL = (smtplib.SMTPServerDisconnected, ConnectionError, TimeoutError)
 """Errors that may come after the mail server has taken the mail."""
 
 
-def _causes(error: BaseException) -> list[BaseException]:
-    """Return an error and those that it hides, the first one last."""
-    causes = [error]
-    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
-        causes.append(cause)
-    return causes
-
-
-def _failure(causes: list[BaseException]) -> MailFailure:
+def _failure(hidden: list[BaseException]) -> MailFailure:
     """Return what the errors of CKAN's mailer mean for the mail."""
-    for cause in causes:
+    for cause in hidden:
         if isinstance(cause, smtplib.SMTPRecipientsRefused):
             return _refused(min(code for code, _ in cause.recipients.values()))
         if isinstance(cause, (smtplib.SMTPSenderRefused, smtplib.SMTPDataError)):
             return _refused(cause.smtp_code)
-    if any(isinstance(cause, _NOT_SENT) for cause in causes):
+    if any(isinstance(cause, _NOT_SENT) for cause in hidden):
         return MailFailure.UNREACHABLE
-    if any(isinstance(cause, _DOUBTFUL) for cause in causes):
+    if any(isinstance(cause, _DOUBTFUL) for cause in hidden):
         return MailFailure.UNKNOWN
     # The host has no route, a file of the configuration is missing, or an option contradicts another.
     known = (OSError, MailerException, AssertionError)
-    return MailFailure.UNREACHABLE if isinstance(causes[0], known) else MailFailure.UNKNOWN
+    return MailFailure.UNREACHABLE if isinstance(hidden[0], known) else MailFailure.UNKNOWN
 
 
 def _refused(code: int) -> MailFailure:

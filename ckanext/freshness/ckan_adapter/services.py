@@ -95,9 +95,16 @@ def in_words(error: BaseException) -> str:
         error = error.orig or error
     elif not isinstance(error, redis.exceptions.RedisError):
         where = f"{urlsplit(tk.config['solr_url']).netloc.rpartition('@')[2]}: "
-        while (cause := error.__cause__ or error.__context__) is not None:
-            error = cause
+        error = causes(error)[-1]
     return f"{where}{error}".strip().partition("\n")[0].rstrip(".")
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """Return an error and those that it hides, the first one last."""
+    found = [error]
+    while (cause := found[-1].__cause__ or found[-1].__context__) is not None:
+        found.append(cause)
+    return found
 
 
 _SHOWN_BY_TEMPLATES = {
