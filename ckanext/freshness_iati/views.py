@@ -34,18 +34,9 @@ def read() -> ResponseReturnValue:
 
 
 @iati.route("/iati/<filename>", methods=["GET"])
-def of_only_source(filename: str) -> ResponseReturnValue:
-    """Download an index file or a bulk ZIP, if only one IATI source publishes."""
-    return _published(None, filename)
-
-
 @iati.route("/iati/<source>/<filename>", methods=["GET"])
-def of_source(source: str, filename: str) -> ResponseReturnValue:
-    """Download an index file or a bulk ZIP of an IATI source (id or name)."""
-    return _published(source, filename)
-
-
-def _published(source: str | None, filename: str) -> ResponseReturnValue:
+def published(filename: str, source: str | None = None) -> ResponseReturnValue:
+    """Download an index file or a bulk ZIP of an IATI source (id or name), without a name of the only one."""
     try:
         found = publication.find(source, filename)
     except (StoreError, OptionError) as error:

@@ -39,7 +39,7 @@ PAGES = (*SITE_PAGES, MAIL_LINK, CONFIRM_LINK)
 
 NOT_PAGES = {
     *("freshness.site_metrics", "freshness_dataset.copy"),
-    *("freshness_iati_page.of_only_source", "freshness_iati_page.of_source"),
+    "freshness_iati_page.published",
     # Parts of pages.
     *("freshness_dataset.check_ended", "freshness_task.row"),
 }
