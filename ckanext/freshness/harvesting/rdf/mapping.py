@@ -22,7 +22,7 @@ from rdflib import FOAF, RDF, RDFS, SDO, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ...ckan_adapter.core import scheming_schema
-from ..legal_values import BIGGEST_INTEGER, EMPTY, clean_all, json_list
+from ..legal_values import BIGGEST_INTEGER, EMPTY, brief, clean_all, json_list
 from ..record import Record, resource_order
 from ..source_client import unexpected
 from .parsing import DCAT, HEALTHDCATAP, LOCN, OUR_PROFILE, VCARD, DocumentError, present_url
@@ -149,7 +149,7 @@ class ProfileMapper:
         members = [node for node in graph.objects(subject, DCAT.distribution)]
         for node in members:
             if (node, None, None) not in graph:
-                warnings.append(f"distribution: {node} is not described; left out")
+                warnings.append(f"distribution: {brief(node)} is not described; left out")
         described = [node for node in members if (node, None, None) in graph]
         kept: list[tuple[Node, Node, Node]] = [(subject, RDF.type, DCAT.Dataset)]
         kept += [(subject, DCAT.distribution, node) for node in described]
