@@ -79,7 +79,6 @@ class PagedList:
         self.misfit = ""
         self._overlapping = overlapping
         self._pages: list[Page] = []
-        self._digests: set[str] = set()
         self._found: set[str] = set()
         self._repeated: set[str] = set()
         self._further: set[str] = set()
@@ -102,7 +101,7 @@ class PagedList:
         last = next((one.members[-1] for one in reversed(self._pages) if one.members), "")
         rows = (
             (
-                page.digest and page.digest in self._digests,
+                page.digest and any(one.digest == page.digest for one in self._pages),
                 f"its page {page.url} repeats an earlier page",
             ),
             (
@@ -125,7 +124,6 @@ class PagedList:
         misfit = next((words for holds, words in rows if holds and self._pages), "")
         self.note(misfit)
         self._pages.append(page)
-        self._digests.add(page.digest)
         self._repeated.update(self._found.intersection(members))
         self._found.update(members)
         self._further.update(further)
