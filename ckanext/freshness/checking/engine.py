@@ -45,7 +45,7 @@ class NextStep(Enum):
     downloads that prove a change."""
 
 
-Sink = Callable[[Any], None]
+ResultSink = Callable[[Any], None]
 """Receives the results of checks, which are of the policy's own type, as their inputs are."""
 
 
@@ -67,10 +67,10 @@ class Check(Protocol):
         :raises FetchError: no request can be made of the URL
         """
 
-    async def answered(self, answer: Answer, sink: Sink, /) -> NextStep:
+    async def answered(self, answer: Answer, sink: ResultSink, /) -> NextStep:
         """Evaluate an answer, whatever its status."""
 
-    def failed(self, error: FetchError, sink: Sink, /) -> NextStep:
+    def failed(self, error: FetchError, sink: ResultSink, /) -> NextStep:
         """Evaluate the error of the last attempt, or of another method.
 
         If the URL is invalid, this is called in place of :meth:`begin`, and the check ends.
@@ -98,7 +98,7 @@ async def check_all(
     inputs: Iterable[Any],
     client: Client,
     begin: BeginCheck,
-    sink: Sink,
+    sink: ResultSink,
     *,
     confirm_after: float = 30.0,
 ) -> None:
@@ -131,7 +131,7 @@ class _Queue:
 
 
 class _Engine:
-    def __init__(self, client: Client, sink: Sink, confirm_after: float) -> None:
+    def __init__(self, client: Client, sink: ResultSink, confirm_after: float) -> None:
         self._client = client
         self._sink = sink
         self._confirm_after = confirm_after
