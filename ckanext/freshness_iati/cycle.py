@@ -140,7 +140,7 @@ class _Cycle:
             # Deleted datasets leave the published files before the checks, which take long.
             self._publish()
         known = datasets.known(source_id)
-        sizes = dict(self.store.sizes(store_keys.RESOURCES))
+        sizes = self.store.sizes(store_keys.RESOURCES)
         if package_ids is not None:
             known = [dataset for dataset in known if dataset.package_id in package_ids]
         expired = self._check(known, _lost(known, sizes))

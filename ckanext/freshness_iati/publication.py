@@ -221,7 +221,7 @@ class _Contents:
 
 
 def _publish(source_id: str, store: Store, staged: Mapping[str, StagedBody], now: datetime) -> None:
-    contents = _Contents(frozenset(store.keys(store_keys.RESOURCES)))
+    contents = _Contents(frozenset(store.sizes(store_keys.RESOURCES)))
     model.Session.commit()
     model.Session.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
     try:

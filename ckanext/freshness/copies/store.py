@@ -425,22 +425,19 @@ class Store:
         self._at.remove(key)
         self._count(-before)
 
-    def keys(self, prefix: str = "") -> Iterator[str]:
-        """Iterate over all keys with a prefix, in any order."""
-        return (key for key, _ in self.sizes(prefix))
-
-    def sizes(self, prefix: str = "") -> Iterator[tuple[str, int]]:
-        """Iterate over all keys with a prefix and the sizes of their copies in bytes, in any order."""
+    def sizes(self, folder: str = "") -> dict[str, int]:
+        """Return the sizes of all copies in a folder in bytes, by their keys."""
         root = self._at.root
         hidden = f"{root}/{STAGING}/"
-        for path, found in self._at.find(prefix.rpartition("/")[0]).items():
-            key = path[len(root) :].lstrip("/")
-            if key.startswith(prefix) and not path.startswith(hidden):
-                yield key, int(found["size"])
+        return {
+            path[len(root) :].lstrip("/"): int(found["size"])
+            for path, found in self._at.find(folder).items()
+            if not path.startswith(hidden)
+        }
 
     def used(self) -> int:
         """Count the bytes of all copies."""
-        return sum(size for _, size in self.sizes())
+        return sum(self.sizes().values())
 
     def sweep(self, now: datetime) -> int:
         """Remove incomplete files older than :data:`LEFT_OVER_AFTER`, and return their number."""

@@ -312,7 +312,7 @@ def _lost(resource_ids: list[str]) -> list[str]:
         place = store()
         if len(named) <= _FEW:
             return [row.resource_id for row in named if place.size(row.key) != row.size]
-        sizes = dict(place.sizes())
+        sizes = place.sizes()
     except StoreError:
         return []
     return [row.resource_id for row in named if sizes.get(row.key) != row.size]
