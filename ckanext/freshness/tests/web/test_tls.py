@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import ssl
 import threading
@@ -42,11 +43,13 @@ def trusting(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) ->
     return replace(SETTINGS, ca_bundle=Path(bundle))
 
 
+OWN_ADDRESS = "127.87.{}.{}".format(*divmod(os.getpid() % 60_000, 250))
+"""An address of this process alone: other runs of these tests may listen at the same port."""
+
+
 def may_listen_at(port: int) -> bool:
     with contextlib.suppress(PermissionError), socket.socket() as unheard:
-        # Several processes collect the tests at the same time: bound and not listening, they share the port.
-        unheard.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        unheard.bind(("127.0.0.86", port))
+        unheard.bind((OWN_ADDRESS, port))
         return True
     return False
 
@@ -298,8 +301,8 @@ def test_a_machine_that_takes_no_http_is_asked_by_https(
 ) -> None:
     tls = context(authority.issue_cert("good.example"))
     # Nothing listens at port 80 there.
-    names = {"good.example": ["127.0.0.87"]}
-    with RawServer(OK, tls, address="127.0.0.87", port=443):
+    names = {"good.example": [OWN_ADDRESS]}
+    with RawServer(OK, tls, address=OWN_ADDRESS, port=443):
         answer = visit("http://good.example/a?b", settings=trusting, names=names)
         assert (answer.body, answer.final_url) == (b"ok", "https://good.example/a?b")
         error = failure("http://good.example/a", settings=trusting, names=names, max_bytes=1)
