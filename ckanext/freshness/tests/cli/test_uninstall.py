@@ -17,9 +17,9 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.ckan_adapter.tables import existing_tables
-from ckanext.freshness.model import ResourceCheck
 from ckanext.freshness.tests.ckan_adapter.test_own_tables import with_other_tables, without_tables
 from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
+from ckanext.freshness.tests.pages.datasets import break_link
 from ckanext.freshness.tests.status.measuring import activities
 from ckanext.freshness.tests.status.test_refresh import solr_away
 from ckanext.freshness.uninstall import command
@@ -48,20 +48,7 @@ def checked(dataset: dict[str, Any], wrote: dict[str, Any], **fields: Any) -> st
     for name, value in {**WROTE, **fields}.items():
         is_date = name == "last_modified" and value
         setattr(resource, name, datetime.fromisoformat(value) if is_date else value)
-    at = datetime(2026, 1, 2)
-    model.Session.add(
-        ResourceCheck(
-            resource_id=resource_id,
-            package_id=dataset["id"],
-            url=resource.url,
-            host="",
-            first_seen=at,
-            attempts=[],
-            wrote=wrote,
-        )
-    )
-    model.Session.commit()
-    return resource_id
+    return break_link(dataset, wrote=wrote)
 
 
 def fields(resource_id: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from ckanext.freshness.ckan_adapter.database import locked_if_free
 from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.model import CheckRun, DatasetFreshness, ResourceCheck, Unindexed
 from ckanext.freshness.tests.doctor.conftest import NOW, findings
+from ckanext.freshness.tests.pages.datasets import break_link
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -134,17 +135,8 @@ def test_links_that_this_site_may_not_request() -> None:
     for resource, reason in zip(
         dataset["resources"], ("inside address", "name not found"), strict=True
     ):
-        model.Session.merge(
-            ResourceCheck(
-                resource_id=resource["id"],
-                package_id=dataset["id"],
-                url=resource["url"],
-                host=resource["url"].split("/")[2],
-                first_seen=datetime(2026, 1, 1),
-                attempts=[{"reason": reason}],
-            )
-        )
-    model.Session.commit()
+        host = resource["url"].split("/")[2]
+        break_link({**dataset, "resources": [resource]}, host=host, attempts=[{"reason": reason}])
     (one,) = findings(doctor.links)
     assert one.text == "1 link is never checked, because the address is inside a network: 10.0.0.7"
     assert "ckanext.freshness.allowed_networks" in one.advice

@@ -18,6 +18,7 @@ from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.model import Copy
 from ckanext.freshness.tests.doctor.conftest import findings
 from ckanext.freshness.tests.mails.conftest import sends_to
+from ckanext.freshness.tests.pages.datasets import keep_copy
 from ckanext.freshness.tests.servers.smtp import MailHost
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -86,20 +87,7 @@ def shelved(tmp_path: Path) -> Iterator[Path]:
         for number in range(doctor.SAMPLE + 1):
             key = f"resources.d/{number}"
             place.write_bytes(key, b"a")
-            model.Session.add(
-                Copy(
-                    resource_id=f"r{number}",
-                    package_id="p",
-                    key=key,
-                    size=1,
-                    sha256="",
-                    filename="a",
-                    source_url="",
-                    stored_at=datetime(2026, 1, number + 1),
-                    verified_at=datetime(2026, 1, number + 1),
-                )
-            )
-        model.Session.commit()
+            keep_copy(f"r{number}", "p", datetime(2026, 1, number + 1), key=key, size=1)
         yield folder
     model.Session.query(Copy).delete()
     model.Session.commit()

@@ -9,7 +9,7 @@ from ckan.tests import factories
 
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.model import ResourceCheck
+from ckanext.freshness.model import Copy, ResourceCheck
 
 AGES = {
     Status.FRESH: timedelta(days=1),
@@ -77,3 +77,17 @@ def break_link(dataset: dict[str, Any], **known: Any) -> str:
     model.Session.merge(row)
     model.Session.commit()
     return str(resource["id"])
+
+
+def keep_copy(resource_id: str, package_id: str, at: datetime, **more: Any) -> None:
+    """Add the row of a copy of 2.4 MB; its file does not exist."""
+    row: dict[str, Any] = {
+        "key": resource_id,
+        "size": 2_400_000,
+        "sha256": "0" * 64,
+        "filename": "table.csv",
+        "source_url": "https://data.example.org/table.csv",
+    }
+    copied = {"resource_id": resource_id, "package_id": package_id}
+    model.Session.add(Copy(stored_at=at, verified_at=at, **{**row, **copied, **more}))
+    model.Session.commit()

@@ -22,9 +22,9 @@ from ckanext.freshness.checking.decisions import (
 )
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc
-from ckanext.freshness.model import Copy
 from ckanext.freshness.reporting import labels
 from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.datasets import keep_copy
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
 from ckanext.freshness.web.errors import FailureReason
 
@@ -71,7 +71,7 @@ def make_files(organization: str) -> tuple[dict[str, Any], dict[str, Any]]:
     for resource, checks in zip(files["resources"], HISTORIES.values(), strict=True):
         write(resource, checks)
     wells = next(one for one in files["resources"] if one["name"] == "Wells")
-    keep_copy(wells, "wells.zip")
+    keep_copy(wells["id"], files["id"], utc(NOW - 10 * DAY), zip_key="wells.zip")
     return files, wells
 
 
@@ -100,24 +100,6 @@ def write(resource: dict[str, Any], checks: list[Check], **more: Any) -> None:
             changed_at=at if outcome is Outcome.CHANGED else None,
         )
         assert result_writer.write([result], at)
-    model.Session.commit()
-
-
-def keep_copy(resource: dict[str, Any], zip_key: str | None = None) -> None:
-    at = utc(NOW - 10 * DAY)
-    row = Copy(
-        resource_id=resource["id"],
-        package_id=resource["package_id"],
-        key=resource["id"],
-        zip_key=zip_key,
-        size=2_400_000,
-        sha256="0" * 64,
-        filename="a.csv",
-        source_url=resource["url"],
-        stored_at=at,
-        verified_at=at,
-    )
-    model.Session.add(row)
     model.Session.commit()
 
 

@@ -16,7 +16,6 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import counts, report_tables
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import (
@@ -229,19 +228,10 @@ def test_figures(get: Get, app: Any, people: dict[str, Any], ckan_config: Any) -
     )
     call_action("package_delete", {"user": people["sysadmin"]["name"]}, id=deleted["id"])
     # A later check of one dataset failed.
-    model.Session.add(
-        CheckRun(
-            id="asked",
-            kind="check",
-            started_at=PLAIN,
-            ended_at=PLAIN,
-            options={"package_ids": [private["id"]]},
-            error="It failed",
-            checked=1,
-            version="1.0",
-        )
+    some = {"package_ids": [private["id"]]}
+    add_run(
+        id="asked", started_at=PLAIN, ended_at=PLAIN, options=some, error="It failed", checked=1
     )
-    model.Session.commit()
     text = get("/freshness/metrics", people["sysadmin"]).body
     lines = text.splitlines()
     assert "freshness_run_checked 490.0" in lines

@@ -18,11 +18,11 @@ from ckanext.freshness.aging.status import Status
 from ckanext.freshness.checking import check_rows
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.mails import news
-from ckanext.freshness.model import Copy, FreshnessTransition, ResourceCheck
+from ckanext.freshness.model import FreshnessTransition, ResourceCheck
 from ckanext.freshness.reporting import worklist
 from ckanext.freshness.tests.mails.test_recipients import imported
 from ckanext.freshness.tests.pages.conftest import Read
-from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
+from ckanext.freshness.tests.pages.datasets import break_link, keep_copy, make_dataset
 from ckanext.freshness.tests.pages.reports import DAY, undo
 from ckanext.freshness.tests.pages.reports import text_of as words
 from ckanext.harvest import model as harvest_model
@@ -51,20 +51,7 @@ def make_world() -> People:
     factories.Organization(name="roads", title="Roads", users=of_roads)
     wells = make_dataset(Status.FRESH, "wells", title="Wells", owner_org="relief")
     resource = break_link(wells)
-    moment = datetime(2026, 11, 12)
-    model.Session.add(
-        Copy(
-            resource_id=resource,
-            package_id=wells["id"],
-            key="wells",
-            size=2_411_725,
-            sha256="0" * 64,
-            filename="table.csv",
-            source_url="https://data.example.org/table.csv",
-            stored_at=moment,
-            verified_at=moment,
-        )
-    )
+    keep_copy(resource, wells["id"], datetime(2026, 11, 12))
     make_dataset(Status.OVERDUE, "clinics", title="Clinics", owner_org="relief", private=True)
     make_dataset(Status.DUE, "camps", title="Camps", owner_org="relief")
     make_dataset(Status.UNAVAILABLE, "shelters", title="Shelters", owner_org="relief")

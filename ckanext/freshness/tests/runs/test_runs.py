@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -11,13 +11,11 @@ from ckan import model
 from ckan.cli.cli import ckan
 from ckan.tests import factories
 
-from ckanext.freshness.model import CheckRun, ResourceCheck
+from ckanext.freshness.model import CheckRun
 from ckanext.freshness.tests.conftest import Act
-from ckanext.freshness.tests.reporting.test_hdx_layout import (
-    FIRST,
-    FIRST_TEXT,
-    FREQUENCIES,
-)
+from ckanext.freshness.tests.pages.datasets import break_link
+from ckanext.freshness.tests.pages.reports import add_run
+from ckanext.freshness.tests.reporting.test_hdx_layout import FIRST_TEXT
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -26,30 +24,11 @@ pytestmark = pytest.mark.usefixtures("kept_db")
 def runs(kept_db: None) -> None:
     """Three runs: one ended, one ended early, and one is running."""
     model.Session.query(CheckRun).delete()
-    common: dict[str, Any] = {"kind": "check", "options": {"all": True}, "version": "1.0"}
-    model.Session.add_all(
-        [
-            CheckRun(
-                id="first",
-                started_at=datetime(2026, 3, 1, 2),
-                ended_at=datetime(2026, 3, 1, 3),
-                resources=FIRST,
-                datasets={"0: Fresh, Updated nothing": 22160},
-                frequencies=FREQUENCIES,
-                checked=490,
-                **common,
-            ),
-            CheckRun(
-                id="second",
-                started_at=datetime(2026, 3, 2, 2),
-                ended_at=datetime(2026, 3, 2, 3),
-                error="The database went away",
-                **common,
-            ),
-            CheckRun(id="third", started_at=datetime(2026, 3, 3, 2), **common),
-        ]
-    )
-    model.Session.commit()
+    begun = [datetime(2026, 3, day, 2) for day in (1, 2, 3)]
+    ended = [one + timedelta(hours=1) for one in begun]
+    add_run(id="first", started_at=begun[0], ended_at=ended[0], options={"all": True})
+    add_run(id="second", started_at=begun[1], ended_at=ended[1], error="The database went away")
+    add_run(id="third", started_at=begun[2], ended_at=None)
 
 
 def test_runs_are_listed_the_newest_first(act: Act, runs: None) -> None:
@@ -100,36 +79,20 @@ def test_the_command_lists_and_shows(runs: None, cli: Any) -> None:
 ATTEMPT = {"at": "2026-03-03T02:00:00Z", "outcome": "error", "status": 404, "words": "answered 404"}
 
 
-def checked(act: Act, **more: Any) -> str:
-    """A resource whose URL has failed three times in two days."""
-    owner = factories.Organization()["id"]
+def checked(*, private: bool) -> str:
+    """A resource whose URL has failed five times in nine days."""
     made = factories.Dataset(
-        owner_org=owner,
-        private=more.pop("private", False),
+        owner_org=factories.Organization()["id"],
+        private=private,
         resources=[{"url": "http://example.org/data.csv"}],
     )
-    resource: str = made["resources"][0]["id"]
-    values: dict[str, Any] = {
-        "url": "http://example.org/data.csv",
-        "host": "example.org",
-        "first_seen": datetime(2026, 1, 1),
-        "known": {"hash": "sha256:00"},
-        "failing_since": datetime(2026, 3, 1, 2),
-        "failed_at": datetime(2026, 3, 3, 2),
-        "failures": 3,
-        "attempts": [ATTEMPT],
-        **more,
-    }
-    model.Session.query(ResourceCheck).filter_by(resource_id=resource).delete()
-    model.Session.add(ResourceCheck(resource_id=resource, package_id=made["id"], **values))
-    model.Session.commit()
-    return resource
+    return break_link(made, known={"hash": "sha256:00"}, attempts=[ATTEMPT])
 
 
 def test_who_may_see_the_resource_may_see_its_history(act: Act) -> None:
-    private, public = checked(act, private=True), checked(act)
+    private, public = checked(private=True), checked(private=False)
     shown = act("freshness_resource_history", by="", id=public)
-    assert (shown["broken"], shown["failures"], shown["hash"]) == (True, 3, "sha256:00")
+    assert (shown["broken"], shown["failures"], shown["hash"]) == (True, 5, "sha256:00")
     assert shown["attempts"] == [ATTEMPT]
     assert [one["evidence"] for one in shown["evidence"]] == ["created"]
     with pytest.raises(tk.NotAuthorized):

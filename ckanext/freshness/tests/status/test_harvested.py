@@ -231,15 +231,7 @@ def test_of_an_organization() -> None:
 
 def test_of_a_harvest_source() -> None:
     owner = factories.Organization()
-    source = act(
-        "harvest_source_create",
-        name="source",
-        title="Source",
-        url="http://x.org",
-        source_type="fdp",
-        owner_org=owner["id"],
-        config=json.dumps({"default_frequency": "P10Y"}),
-    )
+    source = add_source("http://x.org", owner_org=owner["id"], default_frequency="P10Y").source
     package = {
         "id": str(uuid4()),
         "name": f"d-{uuid4()}",
