@@ -106,6 +106,17 @@ def test_a_double_click_is_one_confirmation(act: Act) -> None:
         assert words == ["withdrawal", "confirmation", *["time"] * 3, "edit"]
 
 
+def test_an_edit_of_the_frequency_that_alone_changes_the_status(act: Act) -> None:
+    then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    with freeze_time(then):
+        made = new(act, extras=[{"key": "frequency", "value": "7"}])
+    with freeze_time(then + timedelta(days=18)):
+        act("package_patch", id=made["id"], extras=[{"key": "frequency", "value": "365"}])
+        newest = act("freshness_show", id=made["id"])["transitions"][0]
+    assert (newest["from"], newest["to"], newest["cause"]) == ("overdue", "fresh", "frequency")
+    assert "from Every week to Every year" in newest["explanation"]
+
+
 def test_what_is_shown(act: Act) -> None:
     then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
     with freeze_time(then):
