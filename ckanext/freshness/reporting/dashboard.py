@@ -11,7 +11,7 @@ import ckan.plugins.toolkit as tk
 from dateutil.relativedelta import relativedelta
 
 from ..aging.status import Status
-from . import counts, harvests, report_tables, runs, tables, visibility, worklist
+from . import counts, harvests, report_tables, runs, visibility, worklist
 from .counts import StatusCounts
 from .tables import Row, TableRequest
 
@@ -55,16 +55,14 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     days = counts.days((asked.now - YEAR).date(), organization)
     # The past has only public datasets.
     public = every if is_visitor else counts.count(visibility.NOBODY, organization)[0]
-    pages = {
-        name: tables.page(
-            table.read(replace(asked, status=status, sort=sort, limit=LISTED + 1)), 1, LISTED
-        )
+    lists = {
+        name: list(table.read(replace(asked, status=status, sort=sort, limit=LISTED)))
         for name, (table, status, sort) in _LISTS.items()
     }
     edited = () if is_visitor or is_sysadmin else _edited(asked)
     rows = () if is_visitor else harvests.sources(asked)
     sources = [row for row in rows if is_sysadmin or row["owner_org"] in edited]
-    ranked = () if organization else ranking(organizations)
+    ranked = [] if organization else ranking(organizations)
     return {
         "counts": every,
         "need_update": sum(every.statuses[status] for status in counts.NEED_UPDATE),
@@ -74,10 +72,10 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         "unchecked": _unchecked(asked),
         "broken": report_tables.BROKEN.count(asked),
         "newly_broken": report_tables.NEWLY_BROKEN.count(asked),
-        "lists": {name: page for name, page in pages.items() if page.rows},
-        "own": tables.page([row for row in ranked if row["id"] in edited], 1, LISTED),
-        "organizations": tables.page(ranked, 1, LISTED),
-        "sources": tables.page(sources, 1, LISTED),
+        "lists": {name: rows for name, rows in lists.items() if rows},
+        "own": [row for row in ranked if row["id"] in edited][:LISTED],
+        "organizations": ranked[:LISTED],
+        "sources": sources[:LISTED],
         "held": [row for row in sources if row["held"]],
         "failing": [row for row in sources if row["errors"]],
         "attention": harvests.in_trouble(sources),

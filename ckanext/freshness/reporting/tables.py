@@ -358,12 +358,6 @@ def with_texts(row: Row) -> dict[str, Any]:
     }
 
 
-def page(rows: Iterable[Row], number: int, size: int) -> TablePage:
-    """Return the first `size` rows as a page, and whether there are more."""
-    found = list(islice(rows, size + 1))
-    return TablePage(found[:size], number, len(found) > size)
-
-
 def as_csv(rows: Iterable[Row], fields: Sequence[str]) -> Iterator[str]:
     """Yield CSV (RFC 4180) in pieces: a header line, then the rows.
 

@@ -71,12 +71,6 @@ def _dashboard(asked: TableRequest, organization: dict[str, Any] | None) -> str:
     )
 
 
-@report_pages.route(f"/freshness.<any({_ENDINGS}):ending>")
-def dashboard_file(ending: str) -> ResponseReturnValue:
-    """Download the counts of datasets by status."""
-    return table_file(report_tables.STATUSES.name, ending)
-
-
 @report_pages.route(f"/freshness/organization/<name>.<any({_ENDINGS}):ending>")
 def organization_file(name: str, ending: str) -> ResponseReturnValue:
     """Download the datasets of an organization with their statuses."""
@@ -157,9 +151,10 @@ def _filters(found: Table, request: TableRequest) -> dict[str, int | None]:
     }
 
 
+@report_pages.route(f"/freshness.<any({_ENDINGS}):ending>", endpoint="dashboard_file")
 @report_pages.route(f"/freshness/<any({_NAMES}):name>.<any({_ENDINGS}):ending>")
-def table_file(name: str, ending: str) -> ResponseReturnValue:
-    """Download all rows of a table."""
+def table_file(ending: str, name: str = report_tables.STATUSES.name) -> ResponseReturnValue:
+    """Download all rows of a table; of the dashboard, the counts of datasets by status."""
     found, request = table_and_request(name)
     return file_of(found.read(request), found.fields, f"freshness-{name}", ending)
 

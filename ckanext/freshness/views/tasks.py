@@ -98,13 +98,10 @@ class Place:
         if found is None:
             return None
         shown = {"table": table, "group": None if self.table else group}
-        return self._rendered(row=found, result=result, **shown)
+        return self.rendered(row=found, result=result, **shown)
 
-    def message(self, text: str, **values: Any) -> str:
-        """Return a line in place of a row."""
-        return self._rendered(text=text, **values)
-
-    def _rendered(self, **values: Any) -> str:
+    def rendered(self, **values: Any) -> str:
+        """Return a row, or a line with a ``text`` in its place."""
         return render("freshness/task.html", {"list": self.name, "back": self.args, **values})
 
 
@@ -119,7 +116,7 @@ def refuse(error: tk.ValidationError) -> ResponseReturnValue:
     """Show why a request was refused, in place of its row or above the list."""
     if is_htmx():
         # htmx shows no response with the status of an error.
-        return _place().message(error_text(error), is_refused=True)
+        return _place().rendered(text=error_text(error), is_refused=True)
     tk.h.flash_error(error_text(error))
     return _place().again()
 
@@ -210,7 +207,7 @@ def _answer(place: Place, about: Subject | None, **values: Any) -> ResponseRetur
     :param values: of the template
     """
     if is_htmx():
-        return _with_news(place.message(about=about and about.title, **values))
+        return _with_news(place.rendered(about=about and about.title, **values))
     shown = {**values, "list": place.name, "back": place.args}
     flash = tk.h.flash_error if values["is_refused"] else tk.h.flash_success
     flash(render("freshness/snippets/task_flash.html", shown), allow_html=True)
@@ -243,13 +240,13 @@ def _checking(place: Place, about: Subject, polls: int) -> ResponseReturnValue:
         waits = requested.no_worker()
         if polls <= _POLLS and not waits:
             words = tk._("Checking the link {title} …")
-            return place.message(words.format(title=about.title), polls=polls, id=about.id)
+            return place.rendered(text=words.format(title=about.title), polls=polls, id=about.id)
         state = result = f"{tk._('The check has not run yet.')} {waits or tk._('Come back later.')}"
     else:
         link = links.of_resource(about.id)
         state = tk._(labels.LINKS[link["state"]].label) if link else ""
         result = tk._("Checked just now: {result}").format(result=state)
-    said = place.row(about, result) or place.message(f"{about.title}: {state}.", id=about.id)
+    said = place.row(about, result) or place.rendered(text=f"{about.title}: {state}.", id=about.id)
     return _with_news(said)
 
 

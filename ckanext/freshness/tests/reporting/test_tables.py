@@ -11,19 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.reporting.tables import as_csv, as_json, page
+from ckanext.freshness.reporting.tables import as_csv, as_json
 
 ROWS = st.lists(st.fixed_dictionaries({"a": st.text(), "b": st.one_of(st.none(), st.integers())}))
-
-
-@pytest.mark.parametrize(
-    ("count", "found", "has_next"),
-    [(0, [], False), (1, [0], False), (2, [0, 1], False), (3, [0, 1], True), (9, [0, 1], True)],
-)
-def test_a_page(count: int, found: list[int], has_next: bool) -> None:
-    made = page(({"n": n} for n in range(count)), 7, 2)
-    assert [row["n"] for row in made.rows] == found
-    assert (made.number, made.has_next) == (7, has_next)
 
 
 @given(ROWS)
