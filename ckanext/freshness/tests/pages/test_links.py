@@ -22,7 +22,10 @@ from ckanext.freshness.checking.decisions import (
 )
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc
-from ckanext.freshness.reporting import labels
+from ckanext.freshness.reporting import labels, links
+from ckanext.freshness.reporting.report_tables import LINKS
+from ckanext.freshness.reporting.tables import TableRequest
+from ckanext.freshness.reporting.visibility import SITE
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import keep_copy
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
@@ -57,7 +60,6 @@ def make_world() -> dict[str, Any]:
     factories.Organization(name="relief", users=[{"name": editor["name"], "capacity": "editor"}])
     make("unseen", [{}], owner_org="relief")
     make("empty", [], owner_org="relief")
-    make("old", [{"name": "Table"}], extras=[{"key": "archived", "value": "true"}])
     make("secret", [{}], owner_org="relief", private=True)
     files, wells = make_files("relief")
     return {"editor": editor, "files": files, "wells": wells}
@@ -218,6 +220,38 @@ def test_what_else_people_should_know_of_a_link_that_works(
     write(link, [BLOCKED])
     (card,) = cards(read(page_of("outdated"))).values()
     assert note not in card and lie not in card
+
+
+NEVER_CHECKED = {
+    "archived": ("archived", "https://x.org/1.csv", "excluded", "This dataset is archived."),
+    "on request": (
+        "is_requestdata_type",
+        "https://x.org/1.csv",
+        "excluded",
+        "only available on request",
+    ),
+    "made on request": (
+        "other",
+        "https://ourairports.com/1.csv",
+        "excluded",
+        "generates this file",
+    ),
+    "none": ("other", "https://x.org/1.csv", "waiting", "One of the next nightly runs checks it."),
+}
+
+
+@pytest.mark.parametrize("case", NEVER_CHECKED)
+def test_lists_and_pages_agree_on_links_that_are_never_checked(
+    world: dict[str, Any], case: str
+) -> None:
+    key, url, state, sentence = NEVER_CHECKED[case]
+    name = f"never-{case.replace(' ', '-')}"
+    made = make(name, [{"url": url}], extras=[{"key": key, "value": "true"}])
+    (of_page,) = links.of_dataset(made["id"])["resources"]
+    (of_list,) = LINKS.read(TableRequest(SITE, NOW, dataset=made["id"]))
+    assert links.of_resource(of_page["id"]) == of_page
+    assert (of_page["state"], of_list["state"]) == (state, state)
+    assert sentence in of_page["explanation"]
 
 
 def test_each_outcome_and_failure_has_its_sentence() -> None:
