@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from ckan import model
-from ckan.tests import helpers
+from ckan.tests import factories, helpers
 
 from ckanext.freshness.model import CheckRun, FreshnessChange, FreshnessEvidence
 from ckanext.freshness.reporting import links
@@ -114,6 +115,12 @@ def test_another_edition_is_evidence_and_another_moment_is_none(site: Site) -> N
     assert change.changed_after == before
 
 
+_FAILING_CHECKS = """
+INSERT INTO freshness_check (resource_id, package_id, url, host, first_seen, failures, failing_since, failed_at)
+SELECT id, package_id, url, 'example.org', now(), 5, now() - interval '90 days', now()
+FROM resource WHERE package_id = ANY(:packages)"""
+
+
 def test_the_last_good_copy_outlives_failures_for_72_hours(site: Site) -> None:
     site.update()
     bad = datasets(site)[1]
@@ -128,7 +135,12 @@ def test_the_last_good_copy_outlives_failures_for_72_hours(site: Site) -> None:
     found = [ours(helpers.call_action("package_show", id=one.name)) for one in datasets(site)]
     assert ["freshness_broken_since" in one for one in found] == [False, True, False]
     packages = [site.row(one).package_id for one in datasets(site)]
-    assert links.with_broken_link(packages) == {packages[1]}
+    # Rows of checks count for links that no cycle checks.
+    other = factories.Resource(url="https://example.org/broken.csv")
+    insert = sa.text(_FAILING_CHECKS)
+    model.Session.execute(insert, {"packages": [packages[0], other["package_id"]]})
+    packages.append(other["package_id"])
+    assert links.with_broken_link(packages) == {packages[1], other["package_id"]}
     figures = done(site.later(hours=24).update(strict=True))
     assert (figures["datasets_expired"], figures["datasets_with_download"]) == (1, 2)
     assert site.bytes_of(bad) is None
