@@ -356,15 +356,25 @@ _given_ports: set[int] = set()
 
 def _bound_socket(address: str, port: int) -> socket.socket:
     while True:
+        given = port or _free_port()
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((address, port))
+            sock.bind((address, given))
         except OSError:
             sock.close()
-            raise
-        given: int = sock.getsockname()[1]
+            if port:
+                raise
+            continue
         if port or given not in _given_ports:
             _given_ports.add(given)
             return sock
         sock.close()
+
+
+def _free_port() -> int:
+    """Return a port that is free at all addresses: `url_at` listens there, too."""
+    with socket.socket() as anywhere:
+        anywhere.bind(("", 0))
+        port: int = anywhere.getsockname()[1]
+        return port
