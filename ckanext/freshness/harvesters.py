@@ -9,6 +9,7 @@ that is named after the type, such as ``dcat_catalog_harvester``. Add its name t
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 import ckan.plugins as p
@@ -92,7 +93,7 @@ class SourceTypePlugin(p.SingletonPlugin):
 
         return stages.fetch(harvest_object)
 
-    def import_stage(self, harvest_object: Any) -> bool | str:
+    def import_stage(self, harvest_object: Any) -> str:
         from .harvesting import stages
 
         return stages.import_(harvest_object)
@@ -133,13 +134,13 @@ def harvest_here(source_id: str) -> str:
     """Harvest an active source in this process by the stages of ckanext-harvest, without queues and consumers.
 
     If the source has a job that has not ended, do the rest of that job: a process was killed, or consumers are
-    at work. Stages can be repeated, and two processes never import one record at the same time.
+    at work. Stages can be repeated, and two processes never import one source at the same time.
 
     :returns: the job's id
     :raises tk.ObjectNotFound: no enabled plugin harvests the source, or its user does not exist
     """
     # Imported only where jobs are run: web workers need nothing of it.
-    from .harvesting import object_states
+    from .harvesting import object_states, stages
 
     source_type = source_row(source_id).type
     harvester = queue.get_harvester(source_type)
@@ -167,30 +168,10 @@ def harvest_here(source_id: str) -> str:
     job.save()
     if job.gather_finished is None:
         queue.gather_stage(harvester, job)
-    waiting = (
-        model.Session.query(HarvestObject.id)
-        .filter(
-            HarvestObject.harvest_job_id == job_id,
-            HarvestObject.state.in_(("WAITING", "FETCH", "IMPORT")),
-        )
-        # Deletions come first, as in the queue.
-        .order_by(HarvestObject.extras.any(key="status", value="delete").desc())
-    )
-    done = set[str]()
-    object_states.wake_lost()
-    model.Session.commit()
-    while ids := [row.id for row in waiting if row.id not in done]:
-        done.update(ids)
-        for object_id in ids:
-            harvest_object = HarvestObject.get(object_id)
-            if harvest_object is not None:
-                # As the queue does: a record that ends its process each time is given up.
-                harvest_object.retry_times += 1
-                harvest_object.save()
-                queue.fetch_and_import_stages(harvester, harvest_object)
-        # A batch that ran out of time leaves records behind.
-        object_states.wake_lost()
-        model.Session.commit()
+    while object_states.waiting(source_id, 1):
+        if not stages.import_next(source_id):
+            # A consumer is at work.
+            time.sleep(1)
     try:
         tk.get_action("harvest_jobs_run")(dict(context), {"source_id": source_id})
     except redis.exceptions.RedisError as error:

@@ -16,7 +16,7 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
@@ -40,25 +40,22 @@ _LOST = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
 
 
 @contextlib.contextmanager
-def locked(*names: str) -> Iterator[None]:
-    """Hold the named locks. Wait as long as any of them is held elsewhere.
-
-    All callers take their locks in the same order, so that two of them never wait for each other.
-    """
-    keys = sorted(_key(name) for name in names)
+def locked(name: str) -> Iterator[None]:
+    """Hold a lock. Wait as long as it is held elsewhere."""
+    key = {"key": _key(name)}
     engine = model.Session.get_bind()
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         try:
-            _each(connection, "SELECT pg_advisory_lock(key) FROM unnest(:keys) AS key", keys)
+            connection.execute(sa.text("SELECT pg_advisory_lock(:key)"), key)
         except BaseException:
-            # The wait was cancelled, and some of the locks may be held: they end with the connection.
+            # The wait was cancelled, and the lock may be held: it ends with the connection.
             connection.invalidate()
             raise
         try:
             yield
         finally:
             with contextlib.suppress(*_LOST):
-                _each(connection, "SELECT pg_advisory_unlock(key) FROM unnest(:keys) AS key", keys)
+                connection.execute(sa.text("SELECT pg_advisory_unlock(:key)"), key)
 
 
 @contextlib.contextmanager
@@ -181,13 +178,6 @@ def _limit_transaction(session: Any, transaction: Any, connection: sa.engine.Con
 def _refuse_late(connection: Any, cursor: Any, statement: str, *others: Any) -> None:
     if time.monotonic() >= _end.get() and not statement.startswith("ROLLBACK TO SAVEPOINT"):
         raise TimeLimitError
-
-
-def _each(connection: sa.engine.Connection, statement: str, keys: Iterable[int]) -> None:
-    typed = sa.text(statement).bindparams(
-        sa.bindparam("keys", list(keys), type_=sa.ARRAY(sa.BigInteger))
-    )
-    connection.execute(typed).fetchall()
 
 
 def _key(name: str) -> int:

@@ -8,7 +8,7 @@ before a statement uses them: a site without that plugin need not have them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -185,6 +185,11 @@ def publish_jobs(job_ids: Sequence[str]) -> None:
 
 def publish_objects(object_ids: Sequence[str]) -> None:
     """Put harvest objects on ckanext-harvest's fetch queue."""
+    if connection := harvest_queue_connection():
+        # As ckanext-harvest does with those of its gather queue: nothing waits twice.
+        for object_id in object_ids:
+            message = json.dumps({"harvest_object_id": object_id})
+            connection.lrem(harvest_routing_keys()["fetch"], 0, message)
     _publish(_queue().get_fetch_publisher(), "harvest_object_id", object_ids)
 
 
@@ -192,20 +197,6 @@ def _publish(publisher: Any, key: str, ids: Sequence[str]) -> None:
     for one in ids:
         publisher.send({key: one})
     publisher.close()
-
-
-def unqueued_jobs(job_ids: Iterable[str]) -> list[str]:
-    """Return the harvest jobs that do not wait in Redis; a consumer may have taken them.
-
-    RabbitMQ cannot be asked: if the queues are there, return none.
-    """
-    asked = list(job_ids)
-    connection = harvest_queue_connection() if asked else None
-    if connection is None:
-        return []
-    messages = connection.lrange(harvest_routing_keys()["gather"], 0, -1)
-    waiting = {json.loads(message)["harvest_job_id"] for message in messages}
-    return [job_id for job_id in asked if job_id not in waiting]
 
 
 def harvest_queue_connection() -> Any | None:
@@ -231,8 +222,8 @@ def guard_updates(harvest_object: type[Any], harvest_job: type[Any]) -> None:
     A row that is gone, because the source was cleared meanwhile, is not updated. Otherwise SQLAlchemy raises
     an error in ckanext-harvest, which ends the consumer.
 
-    Complete objects of our source types are not marked as errored. ckanext-harvest 1.6.3 does so without
-    calling the harvester, if a message arrives after the end of its job, or for the fifth time.
+    The stages write what becomes of objects of our source types. ckanext-harvest would write the same columns
+    of the one that a message names, though the message stands for others.
 
     :param harvest_object: the class ``ckanext.harvest.model.HarvestObject``.
     :param harvest_job: the class ``ckanext.harvest.model.HarvestJob``.
@@ -242,31 +233,38 @@ def guard_updates(harvest_object: type[Any], harvest_job: type[Any]) -> None:
             sa.event.listen(guarded, "before_update", _guard)
 
 
+_OF_THE_QUEUE = {
+    *("state", "report_status", "retry_times", "fetch_started", "fetch_finished"),
+    *("import_started", "import_finished"),
+}
+"""What ckanext-harvest's queue writes to an object."""
+
+
 def _guard(mapper: Any, connection: Any, target: Any) -> None:
-    """Forget the changes of an object if they must not be written, so that there is nothing to update."""
+    """Forget the changes of an object that must not be written."""
     state, table = sa.inspect(target), mapper.local_table
-    statement = sa.select(table.c.id).where(table.c.id == state.identity[0])
-    # A deletion that is under way is waited for, and none can begin before the update.
-    is_there = connection.execute(statement.with_for_update(key_share=True)).scalar()
-    if is_there and not _is_complete(connection, target):
-        return
+    changed = {one.key for one in state.attrs if one.history.has_changes()}
+    if table.name == OBJECT.name and _is_ours(connection, state.identity[0]):
+        changed &= _OF_THE_QUEUE
+    else:
+        statement = sa.select(table.c.id).where(table.c.id == state.identity[0])
+        # A deletion that is under way is waited for, and none can begin before the update.
+        if connection.execute(statement.with_for_update(key_share=True)).scalar():
+            return
     # A rollback may have unloaded it, and it cannot be loaded again.
     set_committed_value(target, "id", state.identity[0])
-    for attribute in state.attrs:
-        if attribute.history.has_changes():
-            set_committed_value(target, attribute.key, attribute.value)
+    for key in changed:
+        set_committed_value(target, key, state.attrs[key].value)
 
 
-def _is_complete(connection: Any, target: Any) -> bool:
-    """Return whether an object of our source types is about to become errored, though it is complete."""
-    if getattr(target, "state", None) != "ERROR":
-        return False
-    types = connection.execute(
+def _is_ours(connection: Any, object_id: str) -> bool:
+    """Return whether an object is of a source of our types."""
+    name = connection.execute(
         sa.select(SOURCE.c.type)
         .join(OBJECT, OBJECT.c.harvest_source_id == SOURCE.c.id)
-        .where(OBJECT.c.id == target.id, OBJECT.c.state == "COMPLETE")
-    ).scalars()
-    return any(getattr(get_harvester(name), "source_type", None) is not None for name in types)
+        .where(OBJECT.c.id == object_id)
+    ).scalar()
+    return getattr(get_harvester(name), "source_type", None) is not None
 
 
 # When a job should have made progress
@@ -274,9 +272,9 @@ def _is_complete(connection: Any, target: Any) -> bool:
 GATHER_RESENT = timedelta(hours=2)
 """ckanext-harvest sends a message to gather again that was taken and not completed for this long."""
 FETCH_RESENT = timedelta(minutes=3)
-"""The same of a message to import a batch. Its consumer is dead: see the two limits below."""
-BATCH_TIME = timedelta(seconds=50)
-"""A consumer begins no other record of a batch after this time."""
+"""The same of a message to import a page. Its consumer is dead: see the two limits below."""
+PAGE_TIME = timedelta(seconds=50)
+"""A consumer begins no other record of a page after this time."""
 RECORD_TIME = timedelta(minutes=2)
 """The import of a record is ended after this time.
 

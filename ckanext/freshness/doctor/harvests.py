@@ -22,11 +22,9 @@ from ..ckan_adapter.harvest import (
     harvest_queue_connection,
     harvest_routing_keys,
     registered_source_types,
-    unqueued_jobs,
 )
 from ..dates import utc, utc_words
 from ..reporting import harvest_sql, harvests
-from ..reporting.labels import JOBS
 from .findings import SiteFinding, counted, note, problem
 
 KEEP_RUNNING = "Run ckan freshness serve, or keep this running: "
@@ -125,7 +123,7 @@ def sources(now: datetime) -> Iterator[SiteFinding]:
                 "publisher.",
             )
     for job in harvests.jobs(names, 1, errors=0, now=now):
-        if words := _stuck(job, now):
+        if words := _stuck(job):
             yield problem(
                 f"Job {job.id} of the source {names[job.source_id]}, of {utc_words(job.created)}, {words}",
                 f"{_CALL_HARVESTER} It puts lost work back into the queues. To "
@@ -133,11 +131,8 @@ def sources(now: datetime) -> Iterator[SiteFinding]:
             )
 
 
-def _stuck(job: harvests.HarvestJob, now: datetime) -> str:
+def _stuck(job: harvests.HarvestJob) -> str:
     """Return in words why no process works on a job; empty if one does, or will."""
-    if job.state is JOBS["waiting"]:
-        is_lost = now - job.created > CRON and unqueued_jobs([job.id])
-        return "waits, and no message tells a consumer of it" if is_lost else ""
     if job.progress is None or job.progress["idle_since"] is None:
         return ""
     if not job.progress["is_gathered"]:

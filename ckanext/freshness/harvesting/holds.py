@@ -67,7 +67,7 @@ def _present(records: Iterable[Mapping[str, Any]]) -> Set[str]:
 def decisions_for_job(source_id: str) -> Decisions:
     """Return the decisions that a job applies. Commits.
 
-    The job holds its gather's lock (:func:`gather_lock`) and waits here for users who are deciding. From now
+    The job holds its source's lock (:func:`source_lock`) and waits here for users who are deciding. From now
     on no release can be taken back until the job has replaced the list.
     """
     found = decisions(hold_of(source_id, for_update=True))
@@ -75,18 +75,21 @@ def decisions_for_job(source_id: str) -> Decisions:
     return found
 
 
-def gather_lock(job_id: str) -> str:
-    """Return the name of the lock that a process holds while it gathers a job."""
-    return f"gather {job_id}"
+def source_lock(source_id: str) -> str:
+    """Return the name of the lock that a process holds while it gathers or imports a source."""
+    return f"source {source_id}"
 
 
 def is_gathering(source_id: str) -> bool:
     """Return whether a process gathers a job of a source at this moment."""
     jobs = harvest.JOB
-    ids = model.Session.execute(
-        sa.select(jobs.c.id).where(jobs.c.source_id == source_id, jobs.c.gather_finished.is_(None))
-    ).scalars()
-    return any(is_held(gather_lock(job_id)) for job_id in ids)
+    is_to_gather = sa.exists().where(
+        jobs.c.source_id == source_id,
+        jobs.c.gather_finished.is_(None),
+        jobs.c.status.in_(harvest.UNFINISHED),
+    )
+    found = model.Session.execute(sa.select(is_to_gather)).scalar()
+    return bool(found) and is_held(source_lock(source_id))
 
 
 def _releases(hold: Any | None) -> dict[str, list[str]]:

@@ -10,21 +10,20 @@ import logging
 import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import redis
 import sqlalchemy as sa
-from sqlalchemy.orm.attributes import set_committed_value
 
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import is_held, is_loss
-from ..ckan_adapter.harvest import publish_jobs, publish_objects, unqueued_jobs
+from ..ckan_adapter.harvest import publish_jobs, publish_objects
 from ..dates import utc, utc_now
-from .holds import gather_lock
+from .holds import source_lock
 from .known_records import RESOURCE_IDS, extras_of
 from .messages import HarvestMessage, Message, MessageCode, to_column
-from .object_writer import BATCHED, KEEP_RESOURCE_IDS, TAKE_PACKAGE_OVER, discard_attempt
+from .object_writer import KEEP_RESOURCE_IDS, QUEUED, TAKE_PACKAGE_OVER, discard_attempt
 from .record import urls_in_guid
 from .sources import our_names
 
@@ -45,17 +44,11 @@ class PendingObject:
 
     id: str
     guid: str
-    report_status: str | None
     content: str | None
     package_id: str | None
     job_id: str
     source_id: str
     extras: dict[str, str]
-
-    @property
-    def lock(self) -> str:
-        """The name of the lock that a consumer holds while it imports the batch of this object."""
-        return f"record {self.source_id} {self.url}"
 
     @property
     def url(self) -> str:
@@ -77,6 +70,54 @@ class PendingObject:
         return "dataset" if "dataset_url" in self.extras else "catalog"
 
 
+def waiting(source_id: str, most: int) -> list[str]:
+    """Return the ids of the first objects of a source that wait for their import.
+
+    Deletions come first: a record that is made anew can have the name of the one that it replaces. Objects
+    that ended their consumer come last, so that they cost no other record its import.
+    """
+    rows = model.Session.execute(
+        sa.select(_object.c.id)
+        .select_from(_object.join(_job, _job.c.id == _object.c.harvest_job_id))
+        .where(_job.c.source_id == source_id, *_WAITS)
+        .order_by(
+            _object.c.retry_times,
+            _object.c.content.is_not(None),
+            _object.c.gathered,
+            _object.c.id,
+        )
+        .limit(most)
+    )
+    return list(rows.scalars())
+
+
+_WAITS = _object.c.state == QUEUED, _job.c.status.in_(harvest.UNFINISHED)
+"""SQL's conditions of an object that waits for its import, and of its job."""
+
+
+def queue_again(object_id: str) -> None:
+    """Let an object be imported once more. No commit."""
+    model.Session.execute(
+        sa.update(_object).where(_object.c.id == object_id).values(state=QUEUED, retry_times=0)
+    )
+
+
+def begin(object_id: str) -> int | None:
+    """Note that the import of an object begins, and commit: a consumer that is killed tells nobody.
+
+    :returns: how often it has begun, this time included; None if the object does not wait any more, because
+        its job was aborted or its source cleared.
+    """
+    attempt: int | None = model.Session.execute(
+        sa.update(_object)
+        .where(_object.c.id == object_id, _object.c.state == QUEUED)
+        .values(retry_times=_object.c.retry_times + 1, import_started=utc(utc_now()))
+        .returning(_object.c.retry_times)
+    ).scalar()
+    model.Session.commit()
+    return attempt
+
+
 def load(object_ids: Sequence[str]) -> list[PendingObject]:
     """Return objects in the given order. Ids without an object are left out."""
     extras = extras_of(object_ids)
@@ -85,7 +126,6 @@ def load(object_ids: Sequence[str]) -> list[PendingObject]:
         row.id: PendingObject(
             id=row.id,
             guid=row.guid,
-            report_status=row.report_status,
             content=row.content,
             package_id=row.package_id,
             job_id=row.harvest_job_id,
@@ -95,18 +135,6 @@ def load(object_ids: Sequence[str]) -> list[PendingObject]:
         for row in rows
     }
     return [found[object_id] for object_id in object_ids if object_id in found]
-
-
-def current_packages(source_id: str, guids: Collection[str]) -> dict[str, str]:
-    """Return, by guid, the packages of the current objects of a source."""
-    rows = model.Session.execute(
-        sa.select(_object.c.guid, _object.c.package_id).where(
-            _object.c.harvest_source_id == source_id,
-            _object.c.current.is_(True),
-            _object.c.guid.in_(guids),
-        )
-    )
-    return {guid: package_id for guid, package_id in rows if package_id}
 
 
 def last_contents(package_ids: Collection[str]) -> dict[str, str]:
@@ -154,18 +182,21 @@ def is_current_elsewhere(source_id: str, package_id: str, *, active_only: bool =
 
 
 def make_current(item: PendingObject, package_id: str, *, is_new: bool = False) -> bool:
-    """Make an object the current one of its record, in the transaction that writes its package.
+    """Make an object complete and the current one of its record, in the transaction that writes its package.
 
-    The package need not exist yet: foreign keys are checked at the end of the transaction.
+    The package need not exist yet: foreign keys are checked at the end of the transaction. An existing one
+    stays locked until then, so that no other source takes it over at the same time.
 
     :param is_new: neither the record nor the package has another object that could be current.
-    :returns: False if the object is gone, because its source was cleared. The package must not be written
-        then: no source would own it, and the next job would create it again.
+    :returns: False if the object is gone, because its source was cleared, or if another source has taken the
+        package over, or the record is not new after all. The package must not be written then: no source
+        would own it, or two, or the record would have two.
     """
     statements = [_DEFER, _MAKE_CURRENT]
     if not is_new:
         statements = [
             _DEFER,
+            _LOCK_PACKAGE,
             KEEP_RESOURCE_IDS,
             TAKE_PACKAGE_OVER,
             _CLEAR_CURRENT,
@@ -181,6 +212,7 @@ def make_current(item: PendingObject, package_id: str, *, is_new: bool = False) 
             "package_id": package_id,
             "now": utc(utc_now()),
             "resource_ids": RESOURCE_IDS,
+            "is_new": is_new,
         },
     )
     return bool(made.rowcount)
@@ -188,28 +220,37 @@ def make_current(item: PendingObject, package_id: str, *, is_new: bool = False) 
 
 # These statements are sent together, in one round trip for each package.
 _DEFER = "SET CONSTRAINTS ALL DEFERRED"
+_LOCK_PACKAGE = "SELECT FROM package WHERE id = :package_id FOR NO KEY UPDATE"
 _CLEAR_CURRENT = """
 UPDATE harvest_object SET current = false
 WHERE harvest_source_id = :source_id AND current AND id <> :id
 AND (package_id = :package_id OR guid = :guid)"""
 """SQL: clear ``current`` of the other objects of the package or the guid."""
 _MAKE_CURRENT = """
-UPDATE harvest_object SET current = true, package_id = :package_id, import_finished = :now
-WHERE id = :id"""
-"""SQL: make the object ``:id`` the current one of ``:package_id``."""
+UPDATE harvest_object this SET current = true, package_id = :package_id, import_finished = :now,
+state = 'COMPLETE', report_status = CASE WHEN EXISTS (
+    SELECT FROM harvest_object o WHERE o.package_id = :package_id AND o.id <> this.id
+) THEN 'updated' ELSE 'added' END
+WHERE id = :id AND NOT EXISTS (
+    SELECT FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id AND s.active
+    WHERE o.current AND (o.package_id = :package_id AND s.id <> :source_id
+    OR o.guid = :guid AND s.id = :source_id AND :is_new))"""
+"""SQL: make the object ``:id`` the current one of ``:package_id``, with ckanext-harvest's own status."""
 
 
 def retire(item: PendingObject) -> None:
-    """Clear ``current`` of a deleted record's objects of this source. No commit."""
+    """Complete the object of a deleted record, and clear ``current`` of its source's others. No commit."""
     same = _object.c.guid == item.guid
     if item.package_id:
         same = sa.or_(same, _object.c.package_id == item.package_id)
-    model.Session.execute(
-        sa.update(_object)
-        .where(sa.or_(_object.c.id == item.id, sa.and_(_object.c.current.is_(True), same)))
-        .where(_object.c.harvest_source_id == item.source_id)
-        .values(current=False)
-    )
+    others = sa.and_(_object.c.current.is_(True), same)
+    values = {"state": "COMPLETE", "report_status": "deleted", "import_finished": utc(utc_now())}
+    for where, changed in ((_object.c.id == item.id, values), (others, {})):
+        model.Session.execute(
+            sa.update(_object)
+            .where(where, _object.c.harvest_source_id == item.source_id)
+            .values(current=False, **changed)
+        )
 
 
 # States
@@ -225,12 +266,14 @@ def add_job_error(job_id: str, message: Message) -> None:
 
 
 def add_error(object_id: str, message: Message) -> None:
-    """Add an import error to an object and commit.
+    """End the import of an object with an error, and commit. Its record counts as changed until one succeeds.
 
     Does nothing if the object is gone, because its source was cleared.
     """
     owner = _object.c.id == object_id
     _add(harvest.OBJECT_ERROR, message, owner, harvest_object_id=object_id, stage="Import")
+    values = {"state": "ERROR", "report_status": "errored", "import_finished": utc(utc_now())}
+    model.Session.execute(sa.update(_object).where(owner).values(**values))
     model.Session.commit()
 
 
@@ -243,53 +286,6 @@ def _add(table: Any, message: Message, owner: Any, **values_of_row: str) -> None
     row = {"id": str(uuid.uuid4()), "message": to_column(message), "created": now, **values_of_row}
     values = sa.select(*map(sa.literal, row.values())).where(sa.exists().where(owner))
     model.Session.execute(sa.insert(table).from_select(list(row), values))
-
-
-def load_result(harvest_object: Any, object_id: str, source_id: str) -> bool | Literal["unchanged"]:
-    """Update a HarvestObject of ckanext-harvest with the row that its import has written.
-
-    :returns: what ckanext-harvest expects of an import: whether it has succeeded, or "unchanged"
-    """
-    statement = sa.select(_object.c.current, _object.c.package_id, _object.c.report_status)
-    row = model.Session.execute(statement.where(_object.c.id == object_id)).first()
-    if row is None:
-        log.info("Harvest object %s is gone, because its source was cleared", object_id)
-        # A rollback may have unloaded it, and it cannot be loaded again. Only this is read of it from now on.
-        set_committed_value(harvest_object, "harvest_source_id", source_id)
-        return False
-    for key in ("current", "package_id"):
-        set_committed_value(harvest_object, key, row._mapping[key])
-    if row.report_status in (None, "errored"):
-        return False
-    # A later job may have found or deleted the record since.
-    return bool(row.current) or row.report_status == "deleted" or "unchanged"
-
-
-def finish(done: Sequence[str], failed: Sequence[str]) -> None:
-    """Write the final states of objects and commit. A record counts as changed until an import succeeds.
-
-    ckanext-harvest writes only that of the object that a message names. The rules here are its own.
-    """
-    sibling = _object.alias()
-    objects_of_package = (
-        sa.select(sa.func.count())
-        .select_from(sibling)
-        .where(sibling.c.package_id == _object.c.package_id)
-        .scalar_subquery()
-    )
-    report = sa.case(
-        (_object.c.current.is_(False), "deleted"),
-        (objects_of_package > 1, "updated"),
-        else_="added",
-    )
-    for ids, state, status in ((done, "COMPLETE", report), (failed, "ERROR", "errored")):
-        if ids:
-            model.Session.execute(
-                sa.update(_object)
-                .where(_object.c.id.in_(ids))
-                .values(state=state, report_status=status, import_finished=utc(utc_now()))
-            )
-    model.Session.commit()
 
 
 # Interrupted jobs and objects
@@ -329,88 +325,51 @@ def report_abort(job_id: str) -> None:
     if ended.gather_finished is None:
         discard_attempt(job_id)
     else:
-        # ckanext-harvest does this when the messages of these objects arrive, and changes the report then.
         model.Session.execute(
             sa.update(_object)
-            .where(
-                _object.c.harvest_job_id == job_id,
-                _object.c.state == "ERROR",
-                _object.c.report_status.is_(None),
-            )
-            .values(report_status="errored")
+            .where(_object.c.harvest_job_id == job_id, _object.c.state == QUEUED)
+            .values(state="ERROR", report_status="errored")
             .execution_options(synchronize_session=False)
         )
     add_job_error(job_id, HarvestMessage(MessageCode.ABORTED))
     model.Session.commit()
 
 
-def _running(*conditions: Any) -> list[str]:
-    """Return the ids of objects of running jobs of our source types."""
-    tables = _object.join(_job, _job.c.id == _object.c.harvest_job_id)
-    statement = (
-        sa.select(_object.c.id)
-        .select_from(tables.join(_source, _source.c.id == _object.c.harvest_source_id))
-        .where(_job.c.status == "Running", _source.c.type.in_(our_names()), *conditions)
-    )
-    return list(model.Session.execute(statement).scalars())
-
-
 def _resend_objects() -> None:
-    """Send messages for the objects that no process imports, whichever queue the site has."""
-    if lost := wake_lost():
-        publish_objects(lost)
-    # If they could not be sent, the next run finds these objects again.
+    """Send a message for each source with objects that wait, unless a process gathers or imports it.
+
+    The consumer of the last message was killed, or the queue was emptied. A message too many does no harm.
+    """
+    tables = _object.join(_job, _job.c.id == _object.c.harvest_job_id)
+    sources = model.Session.execute(
+        sa.select(_source.c.id)
+        .select_from(tables.join(_source, _source.c.id == _job.c.source_id))
+        .where(_source.c.type.in_(our_names()), *_WAITS)
+        .distinct()
+    ).scalars()
+    for source_id in sources.all():
+        if not is_held(source_lock(source_id)):
+            publish_objects(waiting(source_id, 1))
     model.Session.commit()
 
 
-def wake_lost() -> list[str]:
-    """Make objects that no process imports wait for messages of their own, and return their ids. No commit.
-
-    The consumer of their message was killed, or had no time for the whole batch. A consumer that has just taken
-    the message holds no lock yet: then two consumers import the object, and the second one finds it done.
-    """
-    begun = load(_running(_object.c.state.in_(("FETCH", "IMPORT"))))
-    lost = _wait([item.id for item in begun if not is_held(item.lock)])
-    other = _object.alias()
-    has_messages = sa.exists().where(
-        other.c.harvest_job_id == _object.c.harvest_job_id,
-        other.c.state.in_(("WAITING", "FETCH", "IMPORT")),
-    )
-    return lost + _wait(_running(_object.c.state == BATCHED, ~has_messages))
-
-
-def _wait(object_ids: Collection[str]) -> list[str]:
-    woken = model.Session.execute(
-        sa.update(_object)
-        .where(_object.c.id.in_(object_ids), _object.c.state.in_(("FETCH", "IMPORT", BATCHED)))
-        .values(state="WAITING")
-        .returning(_object.c.id)
-        .execution_options(synchronize_session=False)
-    )
-    return list(woken.scalars())
-
-
 def _resend_jobs() -> None:
-    """Queue running jobs again that are in no queue and that no process gathers.
+    """Queue the jobs again that are to be gathered and that no process gathers.
 
     ckanext-harvest resends a job only two hours after a consumer took it. A job gets lost if its consumer was
     killed, if Redis was away when it was to be queued, or if the database was away when a consumer took it. One
-    that has just been taken may be gathered again: the second consumer finds it done. Works only with queues in
-    Redis.
+    that still waits is sent once only. One that has just been taken may be gathered again: the second consumer
+    finds it done.
     """
-    unqueued = unqueued_jobs(
-        model.Session.execute(
-            sa.select(_job.c.id)
-            .select_from(_job.join(_source, _source.c.id == _job.c.source_id))
-            .where(
-                _job.c.status == "Running",
-                _job.c.gather_finished.is_(None),
-                _source.c.active.is_(True),
-                _source.c.type.in_(our_names()),
-            )
-        ).scalars()
-    )
-    lost = [job_id for job_id in unqueued if not is_held(gather_lock(job_id))]
-    for job_id in lost:
-        log.warning("No process gathers the harvest job %s: it is queued again", job_id)
-    publish_jobs(lost)
+    jobs = model.Session.execute(
+        sa.select(_job.c.id, _job.c.source_id)
+        .join(_source, _source.c.id == _job.c.source_id)
+        .where(
+            _job.c.status == "Running",
+            _job.c.gather_finished.is_(None),
+            _source.c.active.is_(True),
+            _source.c.type.in_(our_names()),
+        )
+        .order_by(_job.c.created)
+    ).all()
+    publish_jobs([job.id for job in jobs if not is_held(source_lock(job.source_id))])

@@ -6,10 +6,9 @@ most of a gather's time.
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -27,10 +26,8 @@ from .survey import RecordChange
 
 GATHERED = "GATHER"
 """State of an object while its gather runs. ``harvester run`` publishes every object that is WAITING."""
-BATCHED = "BATCH"
-"""State of an object that waits without a message of its own: that of its batch names the first object."""
-BATCH = "batch"
-"""Harvest object extra: the ids of the other objects of its batch, as JSON."""
+QUEUED = "QUEUED"
+"""State of an object that waits for its import. A message of the queue stands for all objects of a source."""
 
 STATUS = {
     RecordClass.NEW: "new",
@@ -68,10 +65,6 @@ class ObjectWriter:
         self.unchanged = 0
         self.unchanged_warnings: list[dict[str, Any]] = []
         self.new: list[str] = []
-        self._to_delete: list[str] = []
-        """Ids of the objects that delete records, in the order of writing."""
-        self._to_import: list[str] = []
-        """The same of all others that are to be imported."""
         self._current_extras: list[tuple[str, str, str | None]] = []
         """Changes to the extras of current objects, see :func:`set_extras`."""
 
@@ -112,15 +105,12 @@ class ObjectWriter:
             "reason": str(change.reason) if kind is RecordClass.DELETED else None,
             "adopted": change.adopted.package_id if change.adopted else None,
         }
-        to_do = self._to_delete if kind is RecordClass.DELETED else self._to_import
-        to_do.append(
-            self._add(
-                change.guid,
-                extras,
-                state=GATHERED,
-                content=contents.as_json() if contents else None,
-                package_id=owner.package_id if owner else None,
-            )
+        self._add(
+            change.guid,
+            extras,
+            state=GATHERED,
+            content=contents.as_json() if contents else None,
+            package_id=owner.package_id if owner else None,
         )
 
     def read(self, count: int, listed: int | None) -> None:
@@ -162,32 +152,18 @@ class ObjectWriter:
         self._flush()
         set_extras(self._current_extras)
 
-    def release(self, batch_size: int) -> list[str]:
-        """Hand the objects to the consumers of the queue, and end the gather. Commits.
-
-        Deletions come first: a record that is made anew can have the name of the one that it replaces.
-
-        :param batch_size: for how many objects a message of the queue stands, at least 1
-        :returns: the first object of each batch, which its message names
-        """
-        ids = [*self._to_delete, *self._to_import]
-        batches = [ids[start : start + batch_size] for start in range(0, len(ids), batch_size)]
-        first = [batch[0] for batch in batches]
-        _insert(
-            _extra,
-            [_extra_row(batch[0], BATCH, json.dumps(batch[1:])) for batch in batches if batch[1:]],
-        )
+    def release(self) -> None:
+        """Hand the objects to the consumers of the queue, and end the gather. Commits."""
         model.Session.execute(
             sa.update(_object)
             .where(_object.c.harvest_job_id == self._job_id, _object.c.state == GATHERED)
-            .values(state=sa.case((_object.c.id.in_(first), "WAITING"), else_=BATCHED))
+            .values(state=QUEUED)
         )
         # In the same transaction: a job whose objects are released must not be gathered again.
         model.Session.execute(
             sa.update(_job).where(_job.c.id == self._job_id).values(gather_finished=utc(utc_now()))
         )
         model.Session.commit()
-        return first
 
     def _add(
         self,
@@ -203,6 +179,8 @@ class ObjectWriter:
         if len(self._objects) >= self.BATCH:
             self._flush()
         object_id = str(uuid.uuid4())
+        # They are imported in the order of this time.
+        self._now += timedelta(microseconds=1)
         self._objects.append(
             {
                 "id": object_id,
@@ -317,14 +295,3 @@ def discard_attempt(job_id: str) -> None:
         sa.delete(_object).where(_object.c.harvest_job_id == job_id, _object.c.current.is_(False))
     )
     model.Session.commit()
-
-
-def waiting(job_id: str) -> list[str]:
-    """Return the ids of the objects of a job that wait for a consumer."""
-    return list(
-        model.Session.execute(
-            sa.select(_object.c.id).where(
-                _object.c.harvest_job_id == job_id, _object.c.state == "WAITING"
-            )
-        ).scalars()
-    )

@@ -19,10 +19,12 @@ from typing import Any, Literal
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
+from sqlalchemy.orm.attributes import set_committed_value
 
 from ..ckan_adapter import database, harvest
 from ..ckan_adapter.core import SearchIndexError, model
 from ..ckan_adapter.database import TimeLimitError, is_loss, locked, locked_if_free, time_limit
+from ..ckan_adapter.harvest import publish_objects
 from ..ckan_adapter.packages import without_solr_commits
 from ..dates import utc_now
 from ..settings import brake_limits
@@ -31,7 +33,7 @@ from . import holds, job_report, known_records, object_states, object_writer
 from .legal_values import json_text
 from .messages import HarvestMessage, Message, MessageCode
 from .object_states import PendingObject
-from .object_writer import BATCH, ObjectWriter, set_extras
+from .object_writer import ObjectWriter, set_extras
 from .packages.ckan_actions import ImportFailed
 from .packages.organizations import ensure_organizations
 from .packages.writer import PackageWriter
@@ -44,8 +46,8 @@ from .survey import Survey, SurveyObserver, survey
 
 log = logging.getLogger(__name__)
 
-BATCH_SIZE = 50
-"""How many records one message of the fetch queue carries."""
+PAGE_SIZE = 50
+"""How many records are imported for one message of the fetch queue."""
 
 _PLAIN_ERRORS = (
     *(ConfigError, ImportFailed, TimeLimitError, database.TablesMissingError),
@@ -97,15 +99,12 @@ def gather(
 
 
 def _end_gather(job_id: str, error: BaseException) -> None:
-    """Discard what a failed gather has written, and tell people why it failed.
+    """Tell people why a gather failed.
 
     ckanext-harvest marks the job as finished, whatever happened.
     """
     if not isinstance(error, (*_STOPS, *_PLAIN_ERRORS)):
         log.error("Harvest job %s could not be gathered", job_id, exc_info=error)
-    with locked_if_free(holds.gather_lock(job_id)) as free:
-        if free:
-            object_writer.discard_attempt(job_id)
     object_states.add_job_error(job_id, _job_message(error, job_id))
     model.Session.commit()
 
@@ -128,7 +127,8 @@ def _job_message(error: BaseException, job_id: str) -> Message:
 def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[str]:
     # The queue has set gather_started without a commit.
     model.Session.commit()
-    with locked(holds.gather_lock(job_id)):
+    job = harvest.job_row(job_id)
+    with locked(holds.source_lock(job.source_id if job else "")):
         # A job that was just taken may be queued again, and ckanext-harvest does so after two hours. A gather
         # that held this lock before us has either finished, or died and left an incomplete attempt.
         job = harvest.job_row(job_id)
@@ -136,10 +136,15 @@ def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[st
             log.info("Harvest job %s was aborted, or cleared with its source: not gathered", job_id)
             return []
         if job.gather_finished:
-            return object_writer.waiting(job_id)
+            return object_states.waiting(job.source_id, 1)
         object_writer.discard_attempt(job_id)
-        source = source_of(harvest.source_row(job.source_id))
-        return _gather(source_type, source, job_id, now)
+        try:
+            source = source_of(harvest.source_row(job.source_id))
+            return _gather(source_type, source, job_id, now)
+        except BaseException:
+            model.Session.rollback()
+            object_writer.discard_attempt(job_id)
+            raise
 
 
 def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime) -> list[str]:
@@ -181,7 +186,8 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     refresh.may_be_absent(source.id)
     for line in warnings:
         log.warning("Harvest source %s: %s", source.title, line)
-    return writer.release(BATCH_SIZE)
+    writer.release()
+    return object_states.waiting(source.id, 1)
 
 
 def survey_source(
@@ -224,82 +230,65 @@ def fetch(harvest_object: Any) -> Literal[True]:
     return True
 
 
-def import_(first: Any) -> bool | Literal["unchanged"]:
-    """Import an object, and the others of its batch, for which the same message of the queue stands.
+def import_(message: Any) -> Literal["unchanged"]:
+    """Import the next page of a source, and send a message for the page after it.
 
-    This can be repeated at any point: an object becomes current in the transaction that writes its
-    package, and counts as complete only when Solr has the package too.
+    A message stands for whatever waits of its source, not for the object that it names. If another process
+    gathers or imports the source, do nothing: that process sends a message for what is left.
 
-    :param first: the HarvestObject that the message names.
-    :returns: what has become of it. ckanext-harvest writes its state once more.
+    :param message: the HarvestObject that the message names
+    :returns: what lets ckanext-harvest write least. :func:`.guard_updates` keeps it from writing even that.
     """
-    first_id, source_id = first.id, first.harvest_source_id
-    # ``ckan harvester import`` imports an object again, whatever has become of it.
-    is_again = first.report_status is not None and first.state != "IMPORT"
-    attempt = 0 if is_again else max(1, first.retry_times)
-    ids = [first_id]
+    source_id = message.harvest_source_id
+    is_again = message.state in ("COMPLETE", "ERROR")
+    if is_again:
+        # ``ckan harvester import`` imports an object again, whatever has become of it.
+        with locked(holds.source_lock(source_id)):
+            object_states.queue_again(message.id)
+            _import_page(source_id, [message.id])
+    if is_again or import_next(source_id):
+        # Not before the lock is free: another consumer may take the message at once.
+        publish_objects(object_states.waiting(source_id, 1))
+    # The queue reads it once more. A rollback may have unloaded it, and its row may be gone.
+    set_committed_value(message, "harvest_source_id", source_id)
+    return "unchanged"
+
+
+def import_next(source_id: str) -> bool:
+    """Import the next page of a source, unless another process gathers or imports the source.
+
+    This can be repeated at any point: an object is complete in the transaction that writes its package.
+
+    :returns: False if another process does
+    """
+    with locked_if_free(holds.source_lock(source_id)) as free:
+        if free:
+            _import_page(source_id, object_states.waiting(source_id, PAGE_SIZE))
+        return free is not None
+
+
+def _import_page(source_id: str, ids: Sequence[str]) -> None:
+    """Import objects in order, and commit their documents in Solr."""
+    if not ids:
+        return
+    tried = ids
     try:
         database.refuse_missing_tables()
-        with locked(*_locks(_batch(first_id, attempt))):
-            # Another consumer may have imported them while this one waited for the locks.
-            batch = _batch(first_id, attempt)
-            ids = [item.id for item in batch]
-            if attempt <= MOST_ENDS:
-                done, failed = _import_batch(source_id, batch, of_a_job=attempt > 0)
-            else:
-                done, failed = [], ids
-                for given_up in ids:
-                    object_states.add_error(given_up, GIVEN_UP)
-            if attempt:
-                object_states.finish(done, failed)
+        page = object_states.load(ids)
+        writer = PackageWriter(harvest.source_row(source_id), page)
+        tried = _import_each(writer, page)
+        _confirm(writer.marks)
     except BaseException as error:
-        if _ends_consumer(error):
-            raise
-        model.Session.rollback()
-        if attempt:
-            # Another consumer may have imported some of them while this one waited for the locks.
-            ids = [item.id for item in object_states.load(ids) if item.report_status is None]
-        _fail(error, ids)
-        if attempt:
-            object_states.finish([], ids)
-    return object_states.load_result(first, first_id, source_id)
-
-
-def _batch(first_id: str, attempt: int) -> list[PendingObject]:
-    """Return the objects of a message that are still to be imported.
-
-    :param attempt: 1 for the first import in its job, and one more whenever a consumer did not come back. Then
-        the object that the message names is alone: a record that ends its consumer costs no other record its
-        import. 0 if the import is not of a job, and whatever has become of that object does not matter
-    """
-    batch = object_states.load([first_id])
-    if attempt == 0:
-        return batch
-    if attempt == 1 and batch:
-        batch += object_states.load(json.loads(batch[0].extras.get(BATCH, "[]")))
-    return [item for item in batch if item.report_status is None]
-
-
-def _locks(batch: Sequence[PendingObject]) -> list[str]:
-    """Return the names of the locks that an import of some objects needs.
-
-    A lock on a record excludes other consumers of the same source. A lock on a package excludes another
-    source that would take over the same package.
-    """
-    records = [item.lock for item in batch]
-    return records + [f"package {item.package_id}" for item in batch if item.package_id]
-
-
-def _ends_consumer(error: BaseException) -> bool:
-    """Decide whether an error of an import ends its consumer. The queue then sends the message again."""
-    return isinstance(error, _STOPS) or is_loss(error)
+        _fail(error, tried)
 
 
 def _fail(error: BaseException, ids: Sequence[str]) -> None:
-    """Report an error as that of each of some objects, which were imported together.
+    """Report an error as that of each of some objects. The next job imports them again.
 
-    Those whose packages were written before the error are imported again by the next job.
+    :raises BaseException: the error, if it ends the consumer: its objects wait for another one
     """
+    if isinstance(error, _STOPS) or is_loss(error):
+        raise error
     model.Session.rollback()
     for position, object_id in enumerate(ids):
         if not isinstance(error, _PLAIN_ERRORS):
@@ -308,50 +297,41 @@ def _fail(error: BaseException, ids: Sequence[str]) -> None:
         object_states.add_error(object_id, _error_message(error, object_id))
 
 
-def _import_batch(
-    source_id: str, batch: Sequence[PendingObject], *, of_a_job: bool
-) -> tuple[list[str], list[str]]:
-    """Import objects in order, and commit their documents in Solr: deletions before what follows.
+def _import_each(writer: PackageWriter, page: Sequence[PendingObject]) -> list[str]:
+    """Import objects in order: deletions before what follows. Return the ids of those that are complete.
 
-    :param of_a_job: stop if their job is aborted
-    :returns: the ids that are done, and those that failed. The others are left when the time is up, before the
-        queue sends their message again. :func:`.object_states.wake_lost` gives each a message of its own.
+    The others wait for the next message when the time is up, or their job is aborted.
     """
-    done, failed = list[str](), list[str]()
-    if not batch:
-        return done, failed
-    writer = PackageWriter(harvest.source_row(source_id), batch)
-    end = time.monotonic() + harvest.BATCH_TIME.total_seconds()
-    for item, following in zip(batch, [*batch[1:], None], strict=True):
-        if of_a_job and not harvest.is_unfinished(item.job_id):
-            break
-        # A transaction that has begun already would have no limit.
-        model.Session.commit()
+    done = list[str]()
+    end = time.monotonic() + harvest.PAGE_TIME.total_seconds()
+    for item, following in zip(page, [*page[1:], None], strict=True):
         marks = dict(writer.marks)
         try:
+            attempt = object_states.begin(item.id)
+            if attempt is None:
+                break
+            if attempt > MOST_ENDS:
+                raise ImportFailed(GIVEN_UP)
             # Until Solr commits a deletion, CKAN's package_patch begins with the document of the active
             # dataset, and makes it active again. One commit does for several in a row.
             is_last = item.is_deletion and not (following and following.is_deletion)
             with nullcontext() if is_last else without_solr_commits():
                 _import_one(writer, item)
+            done.append(item.id)
         except BaseException as error:
-            if _ends_consumer(error):
-                raise
             # A hook of another extension may raise anything. That fails this record, and the rest of the
-            # batch is still imported. If the package was written, its mark stays for the next refresh.
+            # page is still imported. If the package was written, its mark stays for the next refresh.
             writer.marks = marks
             _fail(error, [item.id])
-            failed.append(item.id)
-        else:
-            done.append(item.id)
         if time.monotonic() >= end:
             break
-    _confirm(writer.marks)
-    return done, failed
+    return done
 
 
 def _import_one(writer: PackageWriter, item: PendingObject) -> None:
     """Import an object, and commit: what the next one does may be rolled back."""
+    # A transaction that has begun already would have no limit.
+    model.Session.commit()
     with time_limit(harvest.RECORD_TIME.total_seconds()):
         if warnings := writer.write(item):
             # Add to those of gather, without repeating those of an earlier import of the object.
@@ -362,12 +342,12 @@ def _import_one(writer: PackageWriter, item: PendingObject) -> None:
 
 
 def _confirm(marks: Mapping[str, datetime]) -> None:
-    """Make the documents that CKAN has sent for the packages of a batch visible."""
+    """Make the documents that CKAN has sent for the packages of a page visible."""
     try:
         indexing.confirm(marks)
     except indexing.SolrAwayError:
         # The marks stay, so that the next refresh sends the documents.
-        log.exception("Solr did not commit a batch of harvested datasets")
+        log.exception("Solr did not commit a page of harvested datasets")
         model.Session.rollback()
 
 
@@ -375,7 +355,9 @@ def _error_message(error: BaseException, object_id: str) -> Message:
     """Return, for the source's editor, why an object could not be imported."""
     if isinstance(error, ConfigError):
         return _job_message(error, "")
-    if isinstance(error, (ImportFailed, database.TablesMissingError)):
+    if isinstance(error, ImportFailed):
+        return error.message
+    if isinstance(error, database.TablesMissingError):
         return str(error)
     if isinstance(error, TimeLimitError):
         minutes = round(harvest.RECORD_TIME / timedelta(minutes=1))

@@ -19,7 +19,7 @@ from ..ckan_adapter.database import is_held
 from ..ckan_adapter.harvest import CRON, FETCH_RESENT, GATHER_RESENT
 from ..dates import aware, utc, utc_now, utc_text
 from ..harvesting import messages
-from ..harvesting.holds import gather_lock
+from ..harvesting.holds import source_lock
 from ..harvesting.messages import MessageCode, from_column
 from ..harvesting.record import Record, urls_in_guid
 from ..harvesting.sources import source_type_named
@@ -171,7 +171,7 @@ def _progress(row: Mapping[str, Any], now: datetime) -> Row | None:
         last = row["gather_started"]
         # Our gathers hold a lock while they run. Those of other harvesters can only be judged by their age.
         limit = _BEGINNING if source_type_named(row["type"]) else GATHER_RESENT
-        is_idle = utc(now) - last > limit and not is_held(gather_lock(row["id"]))
+        is_idle = utc(now) - last > limit and not is_held(source_lock(row["source_id"]))
     else:
         last = max(gathered, row["progress"] or gathered)
         # While a consumer imports other records, those of this job wait for their turn.

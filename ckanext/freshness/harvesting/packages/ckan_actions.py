@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from ...ckan_adapter.core import model, munge_title_to_name
 from ..legal_values import as_list, one_line, stored
+from ..messages import Message
 from ..record import lasting_part
 
 Begin = Callable[[], dict[str, Any]]
@@ -38,7 +39,11 @@ _ORGANIZATIONS = uuid.UUID("0c2c6f0e-5b1e-4d0b-9a3e-3b8c1d6f7e21")
 
 
 class ImportFailed(Exception):
-    """A record that cannot be imported. The text says why, for people."""
+    """A record that cannot be imported. The message says why, for people."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 def context_of(user: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import ckan.plugins.toolkit as tk
 from ...ckan_adapter import harvest
 from ...ckan_adapter.core import model
 from ...ckan_adapter.harvest import harvesting_user
-from ...ckan_adapter.packages import index_package
+from ...ckan_adapter.packages import index_package, lock_packages
 from ...status import indexing
 from .. import known_records, object_states
 from ..known_records import RESOURCE_IDS
@@ -68,11 +68,8 @@ class PackageWriter:
         self._records = {
             item.id: Record.from_json(item.content) for item in pending if not item.is_deletion
         }
-        # The last import of an aborted job may have ended after the gather that found a record to be new.
-        new = [item.guid for item in pending if item.package_id is None]
-        known = object_states.current_packages(source.id, new)
-        self._package_ids = {item.id: item.package_id or known.get(item.guid) for item in pending}
-        self._contents = object_states.last_contents(set(filter(None, self._package_ids.values())))
+        packages = {item.package_id for item in pending if item.package_id}
+        self._contents = object_states.last_contents(packages)
         """The contents of the objects that have written the packages last, by package."""
 
     def write(self, pending: PendingObject) -> list[str]:
@@ -109,8 +106,11 @@ class PackageWriter:
 
         A package that another source has taken over since this source was gathered does not count.
         """
-        package_id = self._package_ids[pending.id]
-        package = model.Package.get(package_id) if package_id else None
+        if pending.package_id is None:
+            return None
+        # Until this transaction ends, no other source can take it over.
+        lock_packages([pending.package_id])
+        package = model.Package.get(pending.package_id)
         if package is None or object_states.is_current_elsewhere(
             self._source_id, package.id, active_only=True
         ):
@@ -176,7 +176,7 @@ class PackageWriter:
             return {**self._context(), "original_package": existing}
 
         if same_package(existing, merged):
-            # An earlier attempt may have written the package and died before Solr had it.
+            # An earlier import may have written the package and failed before Solr had it.
             begin()
             model.Session.commit()
             index_package(package.id)
@@ -210,7 +210,7 @@ class PackageWriter:
         self, pending: PendingObject, package_id: str, *, is_new: bool = False
     ) -> None:
         if not object_states.make_current(pending, package_id, is_new=is_new):
-            raise ImportFailed("its source was cleared meanwhile")
+            raise ImportFailed("its source was cleared, or another import was faster")
         self.marks |= indexing.mark([package_id])
 
 
@@ -219,6 +219,7 @@ def _delete(pending: PendingObject, context: dict[str, Any]) -> None:
 
     :raises ImportFailed: its job was aborted meanwhile.
     """
+    lock_packages(filter(None, [pending.package_id]))
     if not harvest.is_unfinished(pending.job_id):
         raise ImportFailed(
             "its job was aborted meanwhile: the next one deletes it, should it still be gone"

@@ -10,7 +10,6 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
-from ckan.tests.helpers import call_action
 
 from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.core import IS_2_12, model
@@ -19,6 +18,7 @@ from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, har
 from ckanext.freshness.dates import utc
 from ckanext.freshness.doctor import examine
 from ckanext.freshness.doctor.findings import Severity, SiteFinding
+from ckanext.freshness.harvesting.holds import source_lock
 from ckanext.freshness.tests.doctor.conftest import findings
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.processes import until
@@ -147,26 +147,14 @@ def test_a_gather_whose_consumer_was_killed(harvest: Harvest) -> None:
         {"gather_started": utc(now() - timedelta(seconds=90))}
     )
     model.Session.commit()
-    with locked(f"gather {job}"):
-        assert is_held(f"gather {job}")
+    with locked(source_lock(harvest.source["id"])):
+        assert is_held(source_lock(harvest.source["id"]))
         assert problems(doctor.harvests.sources) == []
-    assert not is_held(f"gather {job}")
+    assert not is_held(source_lock(harvest.source["id"]))
     (one,) = problems(doctor.harvests.sources)
     assert f"Job {job} of the source {harvest.source['name']}" in one.text
     assert "was killed" in one.text
     assert f"ckan harvester job-abort {job}" in one.advice
-
-
-def test_a_job_that_no_queue_knows(harvest: Harvest) -> None:
-    job = harvest.start()
-    connection().delete(harvest_routing_keys()["gather"])
-    assert problems(doctor.harvests.sources) == []
-    (one,) = problems(doctor.harvests.sources, timedelta(minutes=21))
-    assert "no message tells a consumer of it" in one.text
-    assert one.advice.startswith("Run ckan freshness serve, or call ckan harvester run by cron")
-    assert f"ckan harvester job-abort {job}" in one.advice
-    call_action("harvest_jobs_run")
-    assert problems(doctor.harvests.sources, timedelta(minutes=21)) == []
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import threading
@@ -11,7 +12,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
@@ -19,12 +19,13 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.ckan_adapter.database import is_held, locked
+from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.harvesters import harvest_here
-from ckanext.freshness.harvesting import object_states
+from ckanext.freshness.harvesting import object_states, stages
 from ckanext.freshness.harvesting import preview as previews
+from ckanext.freshness.harvesting.holds import source_lock
 from ckanext.freshness.harvesting.object_writer import ObjectWriter
 from ckanext.freshness.tests.harvesting.conftest import TITLES, Harvest, Job, Published
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
@@ -34,7 +35,7 @@ from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import queue
-from ckanext.harvest.model import HarvestObject
+from ckanext.harvest.model import HarvestJob
 
 pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
 
@@ -119,7 +120,7 @@ def test_gather(published: Published, consumer: Any, monkeypatch: pytest.MonkeyP
     job_id = harvest.start()
     process = consumer("gather")
     server.wait_for(published.place, timeout=PATIENCE)
-    assert is_held(f"gather {job_id}")
+    assert is_held(source_lock(harvest.source["id"]))
     kill(process)
     until_locks_are_free()
     fault.release()
@@ -215,12 +216,11 @@ def test_import_in_the_middle_of_a_page(published: Published, consumer: Any) -> 
 def test_redis_is_emptied_while_a_consumer_is_killed(
     fdp: FdpServer, harvest: Harvest, consumer: Any
 ) -> None:
-    """No message names the page any more, and its first object does not wait."""
+    """No message stands for the source any more, and one of its objects was begun."""
     job_id = harvest.start()
     harvest.gather()
-    model.Session.remove()
     connection: Any = harvest_queue_connection()
-    with locked(f"record {harvest.source['id']} {fdp.iri_of(fdp.datasets[0])}"):
+    with held_up(job_id):
         process = consumer("fetch")
         until(waits_for_a_lock)
         kill(process)
@@ -235,25 +235,21 @@ def test_redis_is_emptied_while_a_consumer_is_killed(
 
 def harvest_order(job_id: str) -> list[str]:
     """Return the names that the job's datasets will have, in the order of import."""
-    rows = model.Session.execute(
-        sa.text(
-            "SELECT id, content::json #>> '{fields,title}' FROM harvest_object "
-            "WHERE harvest_job_id = :job AND state = 'WAITING'"
-        ),
-        {"job": job_id},
-    ).all()
-    ((first, title),) = rows
-    others = model.Session.execute(
-        sa.text(
-            "SELECT o.content::json #>> '{fields,title}' FROM harvest_object_extra e, "
-            "jsonb_array_elements_text(e.value::jsonb) WITH ORDINALITY AS f(id, n) "
-            "JOIN harvest_object o ON o.id = f.id "
-            "WHERE e.key = 'batch' AND e.harvest_object_id = :first ORDER BY n"
-        ),
-        {"first": first},
-    ).scalars()
+    (source_id,) = model.Session.query(HarvestJob.source_id).filter_by(id=job_id).one()
+    page = object_states.load(object_states.waiting(source_id, 10))
     model.Session.remove()
-    return [one.lower().replace(" ", "-") for one in (title, *others)]
+    titles = [json.loads(item.content or "")["fields"]["title"] for item in page]
+    return [title.lower().replace(" ", "-") for title in titles]
+
+
+@contextlib.contextmanager
+def held_up(job_id: str) -> Iterator[None]:
+    """Let whoever begins the import of a job's objects wait, as if it were at work."""
+    model.Session.remove()
+    with engine().begin() as connection:
+        statement = "SELECT FROM harvest_object WHERE harvest_job_id = :job FOR NO KEY UPDATE"
+        connection.execute(sa.text(statement), {"job": job_id})
+        yield
 
 
 def in_a_thread(work: Callable[[], object]) -> threading.Thread:
@@ -287,27 +283,28 @@ def test_a_gather_sent_again_while_the_first_goes_on(fdp: FdpServer, harvest: Ha
     complete(harvest, harvest.finish(job_id))
 
 
-def test_a_page_that_two_consumers_have_is_imported_once(
+def test_a_message_that_two_consumers_have(
     stumbling: StumblingPlugin, fdp: FdpServer, harvest: Harvest
 ) -> None:
-    """The queue sends a batch again while it is being imported.
+    """The queue sends a message again while its page is being imported. It has no effect.
 
-    The consumer that waited does not retry failed records: the next job does.
+    Records that fail are not tried again: the next job does that.
     """
     job_id = harvest.start()
     harvest.gather()
     connection: Any = harvest_queue_connection()
     key = harvest_routing_keys()["fetch"]
     (message,) = connection.lrange(key, 0, -1)
-    connection.rpush(key, message)
     for name in harvest_order(job_id)[:2]:
         stumbling.writes[name.replace("-", " ").capitalize()] = 1
-    model.Session.remove()
-    with locked(f"record {harvest.source['id']} {fdp.iri_of(fdp.datasets[0])}"):
-        consumers = [in_a_thread(harvest.fetch) for _ in range(2)]
-        until(lambda: not connection.llen(key) and waits_for_a_lock(2))
-    for thread in consumers:
-        thread.join(PATIENCE)
+    with held_up(job_id):
+        first = in_a_thread(harvest.fetch)
+        until(waits_for_a_lock)
+        connection.rpush(key, message)
+        harvest.fetch()
+        assert harvest.current() == [] and not connection.llen(key)
+        model.Session.remove()
+    first.join(PATIENCE)
     cron()
     harvest.fetch_all()
     job = harvest.finish(job_id)
@@ -316,20 +313,20 @@ def test_a_page_that_two_consumers_have_is_imported_once(
     assert harvest.run().stats["added"] == 2
 
 
-def test_an_object_that_waits_again_when_its_import_begins(harvest: Harvest) -> None:
-    """``harvester run`` cannot tell that a consumer has just taken its message."""
+def test_each_page_is_followed_by_a_message(
+    harvest: Harvest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "PAGE_SIZE", 2)
     job_id = harvest.start()
     harvest.gather()
-    first = model.Session.query(HarvestObject).filter_by(state="WAITING").one()
-    assert p.get_plugin("fdp_harvester").import_stage(first) is True
     harvest.fetch()
     complete(harvest, harvest.finish(job_id))
 
 
 @pytest.mark.parametrize("in_queue", [True, False], ids=["consumers", "harvest_here"])
-@pytest.mark.parametrize(("position", "most"), [(0, 3), (1, 4)], ids=["first", "second"])
+@pytest.mark.parametrize("position", [0, 1], ids=["first", "second"])
 def test_a_record_that_ends_its_processes(
-    stumbling: StumblingPlugin, harvest: Harvest, position: int, most: int, in_queue: bool
+    stumbling: StumblingPlugin, harvest: Harvest, position: int, in_queue: bool
 ) -> None:
     """It costs its own import only, and says so after three times, whatever its place in the page."""
     job_id = harvest.start()
@@ -352,7 +349,7 @@ def test_a_record_that_ends_its_processes(
                 harvest_here(harvest.source["id"])
         age_messages()
         cron()
-    assert len(ends) == most
+    assert len(ends) == 3
     stumbling.during.clear()
     job = harvest.finish(job_id)
     assert len(harvest.current()) == len(harvest.datasets()) == 2

@@ -15,6 +15,7 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.ckan_adapter import harvest as adapter
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesters import harvest_here
+from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.packages.writer import MOST_PARTS
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import TITLES, Harvest, add_source, stored
@@ -81,19 +82,20 @@ def ended(errors: list[str]) -> None:
 
 
 @pytest.mark.parametrize("in_queue", [True, False], ids=["consumers", "harvest_here"])
-def test_a_batch_that_takes_too_long(
+def test_a_page_that_takes_too_long(
     harvest: Harvest, monkeypatch: pytest.MonkeyPatch, in_queue: bool
 ) -> None:
-    """Its message imports what it has time for. The others are imported by themselves."""
-    monkeypatch.setattr(adapter, "BATCH_TIME", timedelta(0))
+    """It ends early, and the next messages import the others."""
+    monkeypatch.setattr(adapter, "PAGE_TIME", timedelta(0))
+    pages = list[Any]()
+    monkeypatch.setattr(stages, "_confirm", pages.append)
     job_id = harvest.start()
     if in_queue:
         harvest.gather()
         harvest.fetch()
-        assert len(harvest.current()) == 1
     else:
         harvest_here(harvest.source["id"])
-        assert len(harvest.current()) == 3
+    assert [len(marks) for marks in pages] == [1, 1, 1]
     job = harvest.finish(job_id)
     assert (job.stats["added"], job.errors) == (3, [])
 
@@ -151,8 +153,7 @@ def test_nothing_waits_for_a_long_import(
     assert done == [True] * 6
     objects = model.Session.query(HarvestObject).filter_by(harvest_source_id=one.source["id"])
     assert {(each.report_status, each.retry_times) for each in objects if each.current} == {
-        ("updated", 0),
-        ("updated", 1),
+        ("updated", 1)
     }
 
 

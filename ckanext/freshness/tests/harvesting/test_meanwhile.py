@@ -11,8 +11,7 @@ import sqlalchemy as sa
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.ckan_adapter.database import locked
-from ckanext.freshness.harvesting import object_states, stages
+from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.object_states import PendingObject
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, stored, sysadmin
@@ -126,10 +125,7 @@ def test_an_edit_of_a_dataset_that_a_batch_has_deleted(
 # The source is deleted
 
 
-@pytest.mark.parametrize("taken", [False, True], ids=["in the queue", "taken by a consumer"])
-def test_a_deletion_whose_source_is_deleted_meanwhile(
-    fdp: FdpServer, harvest: Harvest, taken: bool
-) -> None:
+def test_a_deletion_whose_source_is_deleted_meanwhile(fdp: FdpServer, harvest: Harvest) -> None:
     """A deleted source's packages stay, so that a new source can take them over."""
     harvest.configure(delete_unlisted=True)
     before = ids(harvest)
@@ -139,16 +135,8 @@ def test_a_deletion_whose_source_is_deleted_meanwhile(
     harvest.wait_a_day()
     job_id = harvest.start()
     harvest.gather()
-    if taken:
-        model.Session.remove()
-        with locked(f"record {harvest.source['id']} {fdp.iri_of(goes)}"):
-            consumer = in_a_thread(harvest.fetch)
-            until(waits_for_a_lock)
-            end(harvest)
-        consumer.join(PATIENCE)
-    else:
-        end(harvest)
-        harvest.fetch()
+    end(harvest)
+    harvest.fetch()
     job = harvest.finish(job_id)
     assert job.errors == ["its source was deleted meanwhile, so its datasets stay"]
     assert job.stats["deleted"] == 0
@@ -168,7 +156,7 @@ def test_a_deletion_whose_source_is_deleted_meanwhile(
 def test_a_deletion_whose_job_is_aborted_while_its_consumer_waits(
     fdp: FdpServer, harvest: Harvest
 ) -> None:
-    """A later job may have found the record again by then."""
+    """The record may be back when the next job has its turn, which waits for this consumer."""
     harvest.configure(delete_unlisted=True)
     before = ids(harvest)
     goes, (catalog,) = fdp.datasets[1], fdp.catalogs
@@ -178,56 +166,29 @@ def test_a_deletion_whose_job_is_aborted_while_its_consumer_waits(
     job_id = harvest.start()
     harvest.gather()
     model.Session.remove()
-    with locked(f"record {harvest.source['id']} {fdp.iri_of(goes)}"):
+    with engine().begin() as connection:
+        connection.execute(sa.text("SELECT FROM package WHERE type = 'dataset' FOR UPDATE"))
         consumer = in_a_thread(harvest.fetch)
         until(waits_for_a_lock)
         call_action("harvest_job_abort", {"user": sysadmin()}, id=job_id)
         fdp.list_also(goes, catalog)
         model.Session.remove()
         later = harvest.start()
-        harvest.gather()
-        assert harvest.finish(later).stats["not modified"] == 3
-    consumer.join(PATIENCE)
+        gather = in_a_thread(harvest.gather)
+        until(lambda: waits_for_a_lock(2))
+    for thread in (consumer, gather):
+        thread.join(PATIENCE)
+    assert harvest.finish(later).stats["not modified"] == 3
     job = harvest.finish(job_id)
     assert job.codes == [{"code": "aborted", "values": {}}]
     (deletion,) = harvest.objects(job).values()
     # As ``ckan harvester import`` does.
     p.get_plugin("fdp_harvester").import_stage(HarvestObject.get(deletion.id))
-    ((words,),) = harvest.finish(job_id).object_errors.values()
-    assert "aborted meanwhile" in words
+    for (words,) in (job.object_errors.values(), harvest.finish(job_id).object_errors.values()):
+        assert all("aborted meanwhile" in one for one in words)
     assert ids(harvest) == before
     assert len(harvest.current()) == 3
     assert active() == sorted(TITLES)
-
-
-# Another consumer has imported the object
-
-
-def test_a_consumer_that_fails_while_another_one_has_its_objects(
-    fdp: FdpServer, harvest: Harvest
-) -> None:
-    record = fdp.datasets[0]
-    fdp.change(record, description="Edited")
-    job_id = harvest.start()
-    harvest.gather()
-    model.Session.remove()
-    with locked(f"record {harvest.source['id']} {fdp.iri_of(record)}"):
-        consumer = in_a_thread(harvest.fetch)
-        until(waits_for_a_lock)
-        (object_id,) = (
-            id_ for (id_,) in model.Session.query(HarvestObject.id).filter_by(harvest_job_id=job_id)
-        )
-        object_states.finish([object_id], [])
-        with engine().connect() as connection:
-            connection.execute(
-                sa.text(
-                    "SELECT pg_cancel_backend(pid) FROM pg_stat_activity "
-                    "WHERE datname = current_database() AND wait_event_type = 'Lock'"
-                )
-            )
-        consumer.join(PATIENCE)
-    job = harvest.finish(job_id)
-    assert (job.object_errors, job.stats["errored"]) == ({}, 0)
 
 
 # Another source has the package

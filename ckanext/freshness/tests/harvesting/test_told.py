@@ -15,6 +15,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
+from ckanext.freshness.harvesting.holds import source_lock
 from ckanext.freshness.harvesting.job_report import nothing_found
 from ckanext.freshness.harvesting.object_writer import ObjectWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
@@ -177,7 +178,7 @@ def test_a_job_says_what_it_waits_for(fdp: FdpServer, read: Callable[[str], str]
         sa.text("UPDATE harvest_job SET gather_started = now() AT TIME ZONE 'utc'")
     )
     model.Session.commit()
-    with locked(f"gather {job_id}"):
+    with locked(source_lock(harvest.source["id"])):
         text = read(page)
     assert "The source is being read" in text and idle not in text
 

@@ -168,7 +168,7 @@ PLACES: list[Any] = [
     *(holds.decisions_for_job, holds.set_hold, ObjectWriter.change, ObjectWriter.finish),
     *(ObjectWriter.release, object_states.load, PackageWriter.__init__, PackageWriter.write),
     *(layout.package_dict, merge.merge, ckan_actions.write, object_states.make_current),
-    *(indexing.mark, indexing.confirm, object_states.finish),
+    *(object_states.waiting, object_states.begin, indexing.mark, indexing.confirm),
 ]
 """Functions of each step of a harvest: what calls them decides what an error in them means."""
 

@@ -88,7 +88,7 @@ def test_what_a_killed_process_left_is_done_by(
     point: str,
     by: str,
 ) -> None:
-    monkeypatch.setattr(stages, "BATCH_SIZE", 4)
+    monkeypatch.setattr(stages, "PAGE_SIZE", 4)
     harvest = add_registry(registry.url)
     killed_at(*POINTS[point], lambda: harvest_here(harvest.source["id"]))
     (job,) = running()
