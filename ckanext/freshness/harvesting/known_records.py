@@ -84,22 +84,22 @@ def records_of_source(
         # What another type has read is another harvester's.
         return replace(known, memory=None, foreign=True)
 
-    current = current_records(source_id) or inherited_records(source_id)
+    current = current_records(source_id) or inherited_records(source_id).values()
     return CurrentRecords(
-        map(of_type, current.values()),
+        map(of_type, current),
         lambda: map(of_type, orphaned_records(adopts, source_id)),
         contents_of,
         own_datasets,
     )
 
 
-def current_records(source_id: str) -> dict[str, KnownRecord]:
-    """Return the current records of a source by URL.
+def current_records(source_id: str) -> list[KnownRecord]:
+    """Return the current records of a source, the last imported last.
 
     They come from the source's harvest objects with ``current = true``. If two of these have the same URL, the
-    last imported counts.
+    last counts.
     """
-    return _known(_object.c.current.is_(True), _object.c.harvest_source_id == source_id)
+    return [*_known(_object.c.current.is_(True), _object.c.harvest_source_id == source_id)]
 
 
 def count_current(source_id: str) -> int:
@@ -131,7 +131,7 @@ def inherited_records(source_id: str) -> dict[str, KnownRecord]:
         if loose_spelling(row.url) == loose_spelling(mine.url)
         and _parsed(row.config) == _parsed(mine.config)
     ]
-    return _known(*_orphans(former, source_id)) if former else {}
+    return {one.url: one for one in _known(*_orphans(former, source_id))} if former else {}
 
 
 def _parsed(config: str | None) -> Any:
@@ -162,12 +162,12 @@ def orphaned_records(types: Sequence[str], source_id: str) -> Iterator[KnownReco
     is_active = _object.c.package_id.in_(
         sa.select(_package.c.id).where(_package.c.state == "active")
     )
-    for known in _known(*_deleted(source_id), ~is_active).values():
+    for known in _known(*_deleted(source_id), ~is_active):
         yield replace(known, is_deleted=True)
     # Users have restored these packages.
-    yield from _known(*_deleted(source_id), is_active).values()
+    yield from _known(*_deleted(source_id), is_active)
     yield from _without_objects(source_id, own_organization)
-    yield from _known(*_orphans(gone, source_id)).values()
+    yield from _known(*_orphans(gone, source_id))
 
 
 def _deleted(source_id: str) -> tuple[Any, ...]:
@@ -247,7 +247,11 @@ ORDER BY p.metadata_created DESC, p.id"""
 """SQL: the active packages that state a guid of ours and have no harvest objects, the newest first."""
 
 
-def _known(*conditions: Any) -> dict[str, KnownRecord]:
+def _known(*conditions: Any) -> Iterator[KnownRecord]:
+    """Yield the records of objects, the last imported last.
+
+    Two that another harvester wrote may state one URL, until the source type tells their own.
+    """
     rows = model.Session.execute(
         sa.select(_object.c.id, _object.c.guid, _object.c.package_id, _object.c.state)
         .where(*conditions)
@@ -255,7 +259,6 @@ def _known(*conditions: Any) -> dict[str, KnownRecord]:
         # All rows at once would take several times the memory of the records.
         execution_options={"yield_per": _ROWS},
     )
-    found: dict[str, KnownRecord] = {}
     for part in rows.partitions():
         extras = extras_of([row.id for row in part], _extra.c.key.in_(_KNOWN_EXTRAS))
         # Another harvester's objects have none of our extras. Their packages may state the record's URL.
@@ -270,9 +273,7 @@ def _known(*conditions: Any) -> dict[str, KnownRecord]:
                 # Its job was aborted, perhaps before Solr had the package: the record must be imported again.
                 extras[row.id].pop("content_hash", None)
             uri = uris.get(row.package_id)
-            known = _as_known(row.id, row.guid, row.package_id, extras[row.id], uri=uri)
-            found[known.url] = known
-    return found
+            yield _as_known(row.id, row.guid, row.package_id, extras[row.id], uri=uri)
 
 
 def extras_of(object_ids: Sequence[str], *conditions: Any) -> dict[str, dict[str, str]]:
@@ -340,9 +341,15 @@ def _as_known(
 def contents_of(known: KnownRecord) -> Record:
     """Return a record as an earlier job read it.
 
-    If another harvester wrote its harvest object, only its resources are known: those of its package.
+    The object of a deletion has no contents: the object before it has them. If another harvester wrote its
+    harvest object, only its resources are known: those of its package.
     """
-    before = last_harvested(known) or Record(resources=resources_of_package(known.package_id))
+    package_id = known.package_id or ""
+    before = (
+        last_harvested(known)
+        or Record.from_json(last_contents([package_id]).get(package_id))
+        or Record(resources=resources_of_package(known.package_id))
+    )
     model.Session.commit()  # no transaction stays open during the next request
     return before
 
@@ -370,6 +377,31 @@ def last_harvested(known: KnownRecord) -> Record | None:
     ).scalar()
     model.Session.commit()  # no transaction stays open during the next request
     return Record.from_json(content)
+
+
+def last_contents(package_ids: Collection[str]) -> dict[str, str]:
+    """Return, by package, the content of the object that has written it last.
+
+    It is that of any source, active or not, and may be the object that is now imported again.
+    """
+    # A source that was made again has taken its objects out of the numbers of their jobs.
+    is_inherited = _object.c.report_status.is_(None) & (_object.c.state == "COMPLETE")
+    has_written = (
+        _object.c.current.is_(True)
+        | _object.c.report_status.in_(("added", "updated"))
+        | is_inherited
+    )
+    rows = model.Session.execute(
+        sa.select(_object.c.package_id, _object.c.content)
+        .distinct(_object.c.package_id)
+        .where(_object.c.package_id.in_(package_ids), _object.c.content.is_not(None), has_written)
+        .order_by(
+            _object.c.package_id,
+            _object.c.current.desc(),
+            _object.c.import_finished.desc().nulls_last(),
+        )
+    )
+    return {package_id: content for package_id, content in rows}
 
 
 def resources_of_package(package_id: str | None) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,31 +135,6 @@ def load(object_ids: Sequence[str]) -> list[PendingObject]:
         for row in rows
     }
     return [found[object_id] for object_id in object_ids if object_id in found]
-
-
-def last_contents(package_ids: Collection[str]) -> dict[str, str]:
-    """Return, by package, the content of the object that has written it last.
-
-    It is that of any source, active or not, and may be the object that is now imported again.
-    """
-    # A source that was made again has taken its objects out of the numbers of their jobs.
-    is_inherited = _object.c.report_status.is_(None) & (_object.c.state == "COMPLETE")
-    has_written = (
-        _object.c.current.is_(True)
-        | _object.c.report_status.in_(("added", "updated"))
-        | is_inherited
-    )
-    rows = model.Session.execute(
-        sa.select(_object.c.package_id, _object.c.content)
-        .distinct(_object.c.package_id)
-        .where(_object.c.package_id.in_(package_ids), _object.c.content.is_not(None), has_written)
-        .order_by(
-            _object.c.package_id,
-            _object.c.current.desc(),
-            _object.c.import_finished.desc().nulls_last(),
-        )
-    )
-    return {package_id: content for package_id, content in rows}
 
 
 def is_current_elsewhere(source_id: str, package_id: str, *, active_only: bool = False) -> bool:

@@ -69,7 +69,7 @@ class PackageWriter:
             item.id: Record.from_json(item.content) for item in pending if not item.is_deletion
         }
         packages = {item.package_id for item in pending if item.package_id}
-        self._contents = object_states.last_contents(packages)
+        self._contents = known_records.last_contents(packages)
         """The contents of the objects that have written the packages last, by package."""
 
     def write(self, pending: PendingObject) -> list[str]:

@@ -104,7 +104,7 @@ def test_one_object_for_each_record_that_is_not_unchanged(fdp: FdpServer) -> Non
     assert extras(found[moved.extras["dataset_url"]])["guid"] == moved.guid
     # The documented query, the harvester and the search agree on the current records.
     remaining = [fdp.iri_of(one) for one in (kept, edited, moving, broken, added)]
-    known = current_records(harvest.source["id"])
+    known = {one.url: one for one in current_records(harvest.source["id"])}
     assert set(known) == set(remaining) == set(harvest.datasets())
     assert current(harvest) == sorted((one.guid, one.package_id) for one in known.values())
     states = dict(model.Session.query(model.Package.id, model.Package.state))

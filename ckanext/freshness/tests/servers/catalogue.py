@@ -31,12 +31,14 @@ class Entry:
 
     :ivar key: the last part of its IRI, and its identifier
     :ivar is_blank: it is a blank node, and so are its distributions
+    :ivar description: "" for none
     """
 
     key: str
     title: str
     is_blank: bool = False
     files: tuple[str, ...] = ("data.csv",)
+    description: str = ""
 
 
 def _entries(count: int) -> list[Entry]:
@@ -127,6 +129,8 @@ class CatalogueServer(LoopbackServer):
         node: Node = BNode() if entry.is_blank else URIRef(self.iri(entry.key))
         graph.add((node, RDF.type, DCAT.Dataset))
         graph.add((node, DCTERMS.title, Literal(entry.title)))
+        if entry.description:
+            graph.add((node, DCTERMS.description, Literal(entry.description)))
         graph.add((node, DCTERMS.identifier, Literal(entry.key)))
         for name in entry.files:
             url = URIRef(f"{self.url}/files/{entry.key}/{name}")

@@ -373,6 +373,26 @@ def test_a_source_of_the_type_ckan_becomes_ours(portal: PortalServer) -> None:
     assert again.stats["not modified"] == 5 and again.stats["updated"] == 0
 
 
+@pytest.mark.usefixtures("ckan_harvester")
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_two_datasets_that_state_one_uri_stay_two(
+    portal: PortalServer, is_made_again: bool
+) -> None:
+    for dataset_id in sorted(portal.datasets)[:2]:
+        uri = {"key": "uri", "value": "https://example.org/same"}
+        portal.change(dataset_id, extras=[uri])
+    harvest = add_source(portal.url, source_type="ckan")
+    assert counts(harvest) == {"added": 6}
+    before = identities(harvest)
+    if is_made_again:
+        call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
+        harvest = add_portal(portal)
+    else:
+        harvest.switch(source_type="ckan_portal")
+    assert sum(counts(harvest).values()) == 6
+    assert identities(harvest) == before
+
+
 # A real CKAN
 
 

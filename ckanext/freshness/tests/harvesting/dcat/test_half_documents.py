@@ -230,7 +230,8 @@ def test_a_catalogue_is_whole_cut_and_whole_again(server: CatalogueServer) -> No
 def test_a_dataset_that_was_deleted_comes_back_at_once(
     server: CatalogueServer, restored: bool
 ) -> None:
-    """What it had is lost already: nothing waits for it. If a user has restored it, it keeps its resources."""
+    """What it had is lost already: nothing waits for it. What a user has restored keeps its description."""
+    server.entries[-1] = dataclasses.replace(server.entries[-1], description="All of it.")
     harvest = add_source(server.source_url, source_type="dcat_catalog", delete_unlisted=True)
     harvest.run()
     back = server.entries.pop()
@@ -239,14 +240,14 @@ def test_a_dataset_that_was_deleted_comes_back_at_once(
     assert harvest.two_jobs().stats["deleted"] == 1
     if restored:
         call_action("package_patch", {"user": sysadmin()}, id=package_id, state="active")
-    server.entries.append(dataclasses.replace(back, files=()))
+    server.entries.append(dataclasses.replace(back, description=""))
     server.faults["/catalog"] = Endless()
     assert harvest.run().stats["not modified"] == COUNT - 1 + restored
-    assert len(stored(package_id)["resources"]) == restored
+    assert bool(stored(package_id)["notes"]) == restored
     harvest.wait_a_day()
     assert harvest.run().stats["updated"] == restored
     after = harvest.datasets()[url]
-    assert (after["id"], after["resources"]) == (package_id, [])
+    assert (after["id"], after["notes"]) == (package_id, None)
 
 
 def test_a_catalogue_that_stays_cut(server: CatalogueServer) -> None:
