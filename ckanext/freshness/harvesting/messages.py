@@ -106,6 +106,10 @@ class MessageCode(enum.Enum):
     WITHDRAWN = N_("The source has refused access to it for more than a day.")
     NOT_READ = N_("It could not be read.")
     MAY_BE_LISTED = N_("It is no longer listed, but a catalog that may list it could not be read.")
+    MAY_BE_ELSEWHERE = N_(
+        "The source no longer lists it, but may have moved it into a catalog on another host. Add this host to "
+        '"allowed_hosts", or approve the deletion.'
+    )
     CATALOG_REFUSED = N_(
         "The source refuses access to most records of its catalog, or lists them and says that they are gone."
     )

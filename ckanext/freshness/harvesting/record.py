@@ -432,8 +432,10 @@ class Containers:
     unproved: dict[str, str] = field(default_factory=dict)
     """URL of each container that was read, but not proved to be read whole, with the reason."""
     without_list: set[str] = field(default_factory=set)
-    """URL of each container that was read whole, and has no list of records any more, not even an empty one,
-    and of each that no job may read. Editors decide about records that no list has."""
+    """URL of each container that was read whole, and has no list of records any more, not even an empty one."""
+    elsewhere: set[str] = field(default_factory=set)
+    """URL of each catalog that the source names on a host that may not be requested. It did without it while
+    nothing was missing, but may have moved records into it since."""
     listed: set[str] = field(default_factory=set)
     """Every dataset and catalog that a container lists."""
     left_out: set[str] = field(default_factory=set)

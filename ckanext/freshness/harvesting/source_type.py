@@ -106,7 +106,7 @@ class CrawlEnd:
         self._mark(self.containers.unproved, container, reason, reported)
 
     def mark_without_list(self, container: str) -> None:
-        """Note that a container has no list that tells what it has, if nothing else is wrong with it."""
+        """Note that a container has lost the list of records that it had, if nothing else is wrong with it."""
         if container not in self.containers.unproved:
             self.containers.without_list.add(container)
 

@@ -15,6 +15,8 @@ these have holes. The record's own URL decides, for every type of source:
 - It cannot tell (another host, a page for people, an error), or was not requested: the record is gone if two
   jobs at least 20 hours apart found it left out of lists that were all proved to be read whole
   (:mod:`.listings`). If its host asks for another try later (429, 503), the record is held after these hours.
+  If the source names a catalog on a host that may not be requested, it is held: it may have moved there. With
+  ``delete_unlisted`` neither holds it.
 
 A record that is listed but answers 401, 403, 404 or 410 is gone if two jobs at least 24 hours apart found the
 same: proxies answer 404 for a moment while a server starts again. 404 and 403 are not the same. A record that
@@ -492,6 +494,11 @@ def _decide_unlisted(
         return AbsentRecord(
             known, True, reason, refusal, needs_approval=not is_sure, wait=LEFT_OUT_AFTER
         )
+    may_be_elsewhere = containers.elsewhere and answer is not ReadOutcome.GONE
+    if may_be_elsewhere and not crawl.limits.delete_unlisted:
+        words = ", ".join(sorted(containers.elsewhere))
+        reason = HarvestMessage(MessageCode.MAY_BE_ELSEWHERE, details=words)
+        return AbsentRecord(known, True, reason, refusal, needs_approval=True)
     reason = HarvestMessage(MessageCode.UNLISTED)
     is_doubtful = bool(containers.without_list) or (
         answer is ReadOutcome.UNAVAILABLE
@@ -510,10 +517,11 @@ def _patient(
 
     What an editor has released is deleted at once, and what needs an approval waits for nothing else. A job
     that cannot tell whether the record is absent does not end its absence; a list that has it does, and so does
-    an answer with the record.
+    an answer with the record, unless the source deletes what is not listed.
     """
     known, limits = decision.known, crawl.limits
-    is_there = is_listed(seen) or _answer(seen) is ReadOutcome.PRESENT
+    answers = _answer(seen) is ReadOutcome.PRESENT and not limits.delete_unlisted
+    is_there = is_listed(seen) or answers
     decision = replace(decision, absent_since=None if is_there else known.absent_since)
     if not decision.delete or known.guid in released:
         return decision
@@ -559,7 +567,11 @@ def _without_approvals(absent: list[AbsentRecord], decisions: Decisions) -> list
     if all(one.known.guid in known for one in absent if one.delete):
         return absent
     reason = HarvestMessage(MessageCode.LISTS_NOTHING_NOW)
-    by_list = (MessageCode.UNLISTED, MessageCode.UNLISTED_ANSWERS)
+    by_list = (
+        MessageCode.UNLISTED,
+        MessageCode.UNLISTED_ANSWERS,
+        MessageCode.MAY_BE_ELSEWHERE,
+    )
     return [
         replace(one, delete=False, reason=reason)
         if one.known.guid in decisions.released and one.reason.code in by_list

@@ -350,8 +350,7 @@ class CatalogueLists:
                 continue
             self.end.skip(_ELSEWHERE, url)
             if is_missing:
-                # The source did without this catalog, but may have moved records into it since.
-                self.end.mark_without_list(url)
+                self.end.containers.elsewhere.add(url)
             else:
                 memory.remember(url, _ELSEWHERE, "")
         for url, facts in sorted(self.facts.items()):

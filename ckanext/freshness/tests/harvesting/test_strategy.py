@@ -451,6 +451,19 @@ def test_a_source_that_asks_for_patience(
     assert result_of(decide(current, HERE, limits=limits, released=[current[0].guid])) == "deleted"
 
 
+@pytest.mark.parametrize("delete_unlisted", [False, True])
+def test_a_list_without_a_proof_between_two_with_one(delete_unlisted: bool) -> None:
+    """What answers is there for a source that does not delete what it leaves out."""
+    limits = BrakeLimits(delete_unlisted=delete_unlisted)
+    read = [*HERE, seen(1, ReadOutcome.PRESENT)]
+    current = [known(1, absent_since=A_DAY_AGO), *OTHERS]
+    (kept,) = decide(current, read, unproved=(A,), limits=limits).keep
+    assert kept.absent_since == (A_DAY_AGO if delete_unlisted else None)
+    current = [known(1, absent_since=kept.absent_since), *OTHERS]
+    after = result_of(decide(current, read, limits=limits))
+    assert after == ("deleted" if delete_unlisted else "held")
+
+
 @pytest.mark.parametrize("answer", [*ReadOutcome, None])
 @pytest.mark.parametrize("held", ["held", "released"])
 def test_what_an_editor_has_to_decide_or_has_decided(answer: ReadOutcome | None, held: str) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from rdflib import Graph
 
+from ckanext.freshness.harvesting.brake import BrakeLimits
 from ckanext.freshness.harvesting.dcat.catalogue import outline_of_catalogue
+from ckanext.freshness.harvesting.messages import MessageCode
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
@@ -272,8 +274,39 @@ def test_a_source_may_do_without_a_catalog_on_another_host(
         job = site.job(NOW + day * DAY)
         assert job.errors == [] and job.of(DELETED) == set()
         assert job.brake is not None and len(job.brake.held) == 1
+        assert job.brake.held[0].reason.code is MessageCode.MAY_BE_ELSEWHERE
     site.release()
     assert len(site.job(NOW + 3 * DAY).of(DELETED)) == 1
+
+
+@pytest.mark.parametrize(
+    ("there", "delete_unlisted", "becomes"),
+    [
+        (range(19), False, "deleted"),
+        (range(20), False, "held"),
+        (range(20), True, "deleted"),
+        ((), False, "held"),
+        ((), True, "deleted"),
+    ],
+)
+def test_what_its_own_url_says_with_a_catalog_on_another_host(
+    server: Documents, there: Sequence[int], delete_unlisted: bool, becomes: str
+) -> None:
+    """Only what cannot be asked may have moved there, unless the source deletes what it no longer lists."""
+    site = CatalogueSite(
+        None, url=f"{server.url}/c", brake=BrakeLimits(delete_unlisted=delete_unlisted)
+    )
+    for number in there:
+        server.publish_dataset(number)
+    more = "<> dcat:catalog <http://other.example/b> ."
+    server.publish("/c", datasets(*range(20)) + more)
+    site.job()
+    server.publish("/c", datasets(*range(19)) + more)
+    job = site.two_jobs()
+    assert (len(job.of(DELETED)), job.brake is not None) == {
+        "deleted": (1, False),
+        "held": (0, True),
+    }[becomes]
 
 
 def test_a_dataset_that_shifts_while_it_is_edited_is_one(
