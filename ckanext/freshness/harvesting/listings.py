@@ -48,7 +48,8 @@ class Page:
     ends: Sequence[str] = ()
     """URLs of other pages that the page names as the last one."""
     nameless: int = 0
-    """The number of listed records without an identity. They are no ``members``."""
+    """The number of listed records without an identity. Each becomes one of ``members`` by its place when it is
+    known which page it is on."""
     length: int = 0
     """By how many members the page counts as long or short."""
     is_list: bool = True
@@ -79,6 +80,7 @@ class PagedList:
         self.misfit = ""
         self._overlapping = overlapping
         self._pages: list[Page] = []
+        self._digests: set[str] = set()
         self._found: set[str] = set()
         self._repeated: set[str] = set()
         self._further: set[str] = set()
@@ -101,7 +103,7 @@ class PagedList:
         last = next((one.members[-1] for one in reversed(self._pages) if one.members), "")
         rows = (
             (
-                page.digest and any(one.digest == page.digest for one in self._pages),
+                page.digest and page.digest in self._digests,
                 f"its page {page.url} repeats an earlier page",
             ),
             (
@@ -124,6 +126,7 @@ class PagedList:
         misfit = next((words for holds, words in rows if holds and self._pages), "")
         self.note(misfit)
         self._pages.append(page)
+        self._digests.add(page.digest)
         self._repeated.update(self._found.intersection(members))
         self._found.update(members)
         self._further.update(further)

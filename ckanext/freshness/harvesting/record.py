@@ -242,9 +242,9 @@ class Refusal:
 
     kind: RefusedAs
     since: datetime
-    """When a job first got it, and no other refusal since."""
+    """When a job first got it, and no other refusal since. A wall continues the refusal before it."""
     first: datetime
-    """When a job first got any refusal."""
+    """When a job first got any refusal since the last wall."""
 
     def __str__(self) -> str:
         return f"{self.kind.value} {self.since.isoformat()} {self.first.isoformat()}"

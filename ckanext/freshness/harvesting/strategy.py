@@ -444,7 +444,8 @@ def _refusal(
     """Return how a record or distribution has been refused, with what its own URL answered now.
 
     If it answers with the record, it is refused no longer, wherever it is listed. A failure neither ends a
-    refusal nor begins it anew; another refusal does.
+    refusal nor begins it anew; another refusal does. So many others may be refused that this says nothing about
+    this one: that does not end its refusal, and begins it anew when it is over.
 
     :param is_wall: so many others are refused in this way that a refusal says nothing about this one.
     """
@@ -454,8 +455,8 @@ def _refusal(
     if kind is None:
         return before
     if is_wall:
-        kind = RefusedAs.WALL
-    if before is None:
+        return replace(before or Refusal(kind, now, now), kind=RefusedAs.WALL)
+    if before is None or before.kind is RefusedAs.WALL:
         return Refusal(kind, now, now)
     return before if before.kind is kind else Refusal(kind, now, before.first)
 

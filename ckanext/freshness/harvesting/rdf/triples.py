@@ -52,6 +52,9 @@ _FORMATS = pyoxigraph.RdfFormat
 _WITH_TAGS = (_FORMATS.TURTLE, _FORMATS.N3, _FORMATS.TRIG, _FORMATS.N_TRIPLES, _FORMATS.N_QUADS)
 """The formats whose grammar has language tags. The others take any text as a tag."""
 
+_VAGUE = ("/plain", "/xml", "/json")
+"""How media types end that say less than the format that they would be for a reader of RDF."""
+
 Term = str | list[str] | None
 """An IRI; or a literal's text, language and datatype, the last two optional; or None for a blank node."""
 
@@ -122,10 +125,10 @@ def _format_of(body: bytes, media_type: str) -> pyoxigraph.RdfFormat | None:
     """
     if not body.strip():
         raise _unopened(MessageCode.EMPTY)
-    # Servers send RDF as text/plain, text/xml, application/octet-stream and many other types. Only a format's
-    # own type decides; otherwise the document's beginning does.
+    # Servers send RDF as text/plain, text/xml, application/octet-stream and many other types. If the type may
+    # be that of another format, the document's beginning decides.
     form = _FORMATS.from_media_type(media_type)
-    if form is None or form.media_type != media_type:
+    if form is None or media_type.endswith(_VAGUE):
         found = kind_by_content(body)
         if found is None:
             words = "not RDF (text/turtle, application/rdf+xml or application/ld+json)"

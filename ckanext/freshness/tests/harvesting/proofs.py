@@ -51,7 +51,10 @@ class Evidence(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Refused:
-    """How a record has been refused: ``forbidden``, ``wall`` or ``gone``; since when so, and at all."""
+    """How a record has been refused: ``forbidden``, ``wall`` or ``gone``; since when so, and at all.
+
+    A wall continues what was before, and what comes after it begins anew.
+    """
 
     kind: str
     since: datetime
@@ -84,9 +87,12 @@ class History:
                 is_wall = evidence.is_wall(one, catalogs)
                 kind = "wall" if is_wall else "gone" if status in _GONE else "forbidden"
                 before = self.refused.get(one)
-                if before is None or before.kind != kind:
-                    first = before.first if before else now
-                    self.refused[one] = Refused(kind, now, first)
+                if before is None or (before.kind == "wall" and not is_wall):
+                    self.refused[one] = Refused(kind, now, now)
+                elif is_wall:
+                    self.refused[one] = dataclasses.replace(before, kind="wall")
+                elif before.kind != kind:
+                    self.refused[one] = Refused(kind, now, before.first)
             if evidence.listed_nowhere(one, known):
                 self.left_out.setdefault(one, now)
             elif evidence.is_listed(one):

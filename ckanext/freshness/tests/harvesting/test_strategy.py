@@ -210,10 +210,10 @@ def test_a_distribution_goes_only_if_two_jobs_get_the_same_refusal(
 @pytest.mark.parametrize(
     ("before", "outcome", "is_wall", "after"),
     [
-        (RefusedAs.FORBIDDEN, FORBIDDEN, True, Refusal(RefusedAs.WALL, NOW, A_DAY_AGO)),
-        (RefusedAs.GONE, GONE, True, Refusal(RefusedAs.WALL, NOW, A_DAY_AGO)),
+        (RefusedAs.FORBIDDEN, FORBIDDEN, True, Refusal(RefusedAs.WALL, A_DAY_AGO, A_DAY_AGO)),
+        (RefusedAs.GONE, GONE, True, Refusal(RefusedAs.WALL, A_DAY_AGO, A_DAY_AGO)),
         (RefusedAs.WALL, GONE, True, Refusal(RefusedAs.WALL, A_DAY_AGO, A_DAY_AGO)),
-        (RefusedAs.WALL, GONE, False, Refusal(RefusedAs.GONE, NOW, A_DAY_AGO)),
+        (RefusedAs.WALL, GONE, False, Refusal(RefusedAs.GONE, NOW, NOW)),
     ],
 )
 def test_a_distribution_stays_while_most_are_refused(
@@ -695,8 +695,8 @@ def test_a_wall_is_no_withdrawal(
         (0, FORBIDDEN_A_DAY_AGO, "deleted"),
         (1, FORBIDDEN_A_DAY_AGO, "deleted"),
         (2, WALL_A_DAY_AGO, "held"),
-        # One of the two jobs saw a wall: the other alone tells of this record.
-        (2, FORBIDDEN_A_DAY_AGO, "kept"),
+        # One of the two jobs saw a wall: the other alone tells of this record. With it, editors can decide.
+        (2, FORBIDDEN_A_DAY_AGO, "held"),
         (1, WALL_A_DAY_AGO, "kept"),
     ],
 )
@@ -706,6 +706,32 @@ def test_a_wall_before_all_own_urls(refusing: int, before: Refusal, becomes: str
     current = [known(1, refusal=before), *OTHERS]
     decided = decide(current, [*HERE, seen(1, ReadOutcome.FORBIDDEN)], controls=controls)
     assert result_of(decided) == becomes
+
+
+@pytest.mark.parametrize("answer", [FORBIDDEN, GONE])
+def test_a_wall_that_comes_and_goes_is_no_refusal_in_turn(answer: ReadOutcome) -> None:
+    """The record always answers the same: it goes when it has done so for a day since the last wall."""
+    refusal, became = None, []
+    for day, is_wall in enumerate([False, True, False, True, False, False]):
+        now = NOW + timedelta(days=day)
+        others = [seen(2, answer, A)] if is_wall else present(2)
+        found = {one.url: one for one in (seen(1, answer, A), *others, *HERE)}
+        current = [known(1, refusal=refusal), known(2), *(known(one, B) for one in "opqrstu")]
+        containers = Containers(ROOT, {A, B}, listed=set(found))
+        decided = deletions(current, found, containers, Decisions(), now=now, limits=LIMITS)
+        held = decided.brake.held if decided.brake else ()
+        (one,) = (
+            one for one in (*decided.delete, *decided.keep, *held) if one.known.url == dataset(1)
+        )
+        refusal = one.refusal
+        became.append((result_of(decided), one.reason.code))
+    early, late = {
+        FORBIDDEN: (MessageCode.ACCESS_REFUSED, MessageCode.WITHDRAWN),
+        GONE: (MessageCode.STILL_LISTED, MessageCode.GONE),
+    }[answer]
+    wall = ("held", MessageCode.CATALOG_REFUSED)
+    kept = ("kept", early)
+    assert became == [kept, wall, kept, wall, kept, ("deleted", late)]
 
 
 BEHIND_A_WALL = known(1, B, refusal=WALL_A_DAY_AGO)

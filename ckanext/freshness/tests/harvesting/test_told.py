@@ -292,6 +292,7 @@ def test_reports_of_all_kinds_of_jobs_stay(fdp: FdpServer, site: Site) -> None:
     fdp.faults = {"/": Status(503)}
     page = site.run()
     assert "Failed" in page and "hold" not in page
+    assert "No dataset was changed. The next job tries again." in page
     site.assert_told()
     assert site.harvest.hold() == hold, "the failed job could not tell"
     make_preview(site.harvest)

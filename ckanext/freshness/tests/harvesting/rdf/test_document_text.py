@@ -101,6 +101,12 @@ def test_half_a_character_costs_only_itself(media_type: str) -> None:
     assert title(triple(said).encode(), media_type) == Literal("😀 ? \\uD800 ?é")
 
 
+@pytest.mark.parametrize("media_type", ["application/x-turtle", "application/x-trig"])
+def test_a_media_type_that_was_never_registered(media_type: str) -> None:
+    """Without a prefix or an absolute IRI, its beginning does not look like Turtle."""
+    assert title(f"<> <{TITLE}> 't' .".encode(), media_type) == Literal("t")
+
+
 # Encodings
 
 TEXTS = {
