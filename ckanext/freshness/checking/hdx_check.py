@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..web.errors import FetchError
@@ -55,7 +54,11 @@ async def check_resources(
 ) -> None:
     """Check resources by the policy ``hdx``; see :func:`.engine.check_all`."""
     network = OwnNetwork(sink)
-    begin = partial(HdxCheck, tools)
+
+    def begin(resource: ResourceToCheck, host: str, target: Target | None) -> HdxCheck:
+        network.expect(host)
+        return HdxCheck(tools, resource, host, target)
+
     await check_all(resources, tools.client, begin, network.give, confirm_after=confirm_after)
     network.end()
 

@@ -1,8 +1,9 @@
 """Tells a failure of this site's own network from links that fail.
 
 If the site's name servers or its firewall let nothing through, the links of a night fail in the same way, and
-after three such nights all would be broken. So failures without an answer wait for the end of the run. If most
-hosts that had worked are silent together, the cause is ours, though a server of this network may answer.
+after three such nights all would be broken. So failures without an answer wait until enough hosts have
+answered. If most hosts that had worked are silent together, the cause is ours, though a server of this network
+may answer.
 """
 
 from __future__ import annotations
@@ -31,8 +32,13 @@ class OwnNetwork:
 
     def __init__(self, sink: Callable[[CheckResult], None]) -> None:
         self._sink = sink
+        self._hosts: set[str] = set()
         self._answering: set[str] = set()
         self._silent: list[CheckResult] = []
+
+    def expect(self, host: str) -> None:
+        """Count a host of the run, before its first request."""
+        self._hosts.add(host)
 
     def give(self, result: CheckResult) -> None:
         """Pass a result on, at once or when its meaning is certain."""
@@ -44,16 +50,28 @@ class OwnNetwork:
                 return
         elif result.host:
             self._answering.add(result.host)
+            if len(self._hosts - self._answering) < _TIMES_MORE * len(self._answering):
+                self._pass_on()
         self._sink(result)
 
     def end(self) -> None:
         """Pass the other results on: the run has ended."""
-        # The silence of a host that was silent before says nothing of this network.
-        fallen = {result.host for result in self._silent if not result.resource.is_failing}
-        fallen -= self._answering
-        is_ours = len(fallen) >= max(LEAST_HOSTS, _TIMES_MORE * len(self._answering))
+        # The silence of a host that was silent before says nothing of this network. If others answer, neither
+        # does that of one that has never answered.
+        fallen = {
+            result.host
+            for result in self._silent
+            if not result.resource.is_failing
+            and (result.resource.known.hash is not None or not self._answering)
+        }
+        if len(fallen) >= max(LEAST_HOSTS, _TIMES_MORE * len(self._answering)):
+            self._silent = [_ours(result) for result in self._silent]
+        self._pass_on()
+
+    def _pass_on(self) -> None:
         for result in self._silent:
-            self._sink(_ours(result) if is_ours else result)
+            self._sink(result)
+        self._silent = []
 
 
 def _ours(result: CheckResult) -> CheckResult:

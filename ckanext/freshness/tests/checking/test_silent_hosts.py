@@ -6,15 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 
 from ckanext.freshness.checking.decisions import (
+    Attempt,
+    CheckResult,
+    KnownContent,
     Outcome,
     ResourceToCheck,
 )
-from ckanext.freshness.checking.own_network import LEAST_HOSTS
+from ckanext.freshness.checking.own_network import LEAST_HOSTS, OwnNetwork
 from ckanext.freshness.tests.checking.test_hdx_check import run_check, visit
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.web.support import FAST, FileServer, asking, no_such_name
@@ -56,14 +60,23 @@ def test_dead_files_do_not_cost_healthy_ones_their_check(
     assert (in_order[0].endswith("/healthy/4")) is postpones
 
 
+NEW, WORKED = KnownContent(), KnownContent(hash="sha256:aa")
+
+
 def of_hosts(number: int, port: int, name: str = "silent", **more: Any) -> list[ResourceToCheck]:
     return [visit(f"http://{name}{n}.example:{port}/", **more) for n in range(number)]
 
 
 @pytest.mark.parametrize(
-    ("hosts", "others", "is_ours"),
-    [(LEAST_HOSTS, 0, True), (LEAST_HOSTS - 1, 0, False), (12, 3, True), (11, 3, False)],
-    ids=["no host answers", "a few hosts", "hosts of this network answer", "some hosts answer"],
+    ("hosts", "others", "known", "is_ours"),
+    [
+        (LEAST_HOSTS, 0, NEW, True),
+        (LEAST_HOSTS - 1, 0, WORKED, False),
+        (12, 3, WORKED, True),
+        (12, 3, NEW, False),
+        (11, 3, WORKED, False),
+    ],
+    ids=["no answer", "a few hosts", "hosts of this network answer", "new links", "some answer"],
 )
 @pytest.mark.parametrize(
     "fault", [faults.Hang(), faults.Reset(), None], ids=["hang", "reset", "no names"]
@@ -73,6 +86,7 @@ def test_silence_of_all_hosts_is_no_failure_of_theirs(
     fault: faults.Fault | None,
     hosts: int,
     others: int,
+    known: KnownContent,
     is_ours: bool,
 ) -> None:
     """The silence of hosts that were silent before tells nothing."""
@@ -84,8 +98,8 @@ def test_silence_of_all_hosts_is_no_failure_of_theirs(
             no_such_name()
         return ["127.0.0.1"]
 
-    visits = of_hosts(hosts, server.port) + of_hosts(others, server.port, "missing")
-    visits += of_hosts(5, server.port, "silent-before", is_failing=True)
+    visits = of_hosts(hosts, server.port, known=known) + of_hosts(others, server.port, "missing")
+    visits += of_hosts(5, server.port, "silent-before", known=WORKED, is_failing=True)
     read = 1.5 if others else 0.4
     found = run_check(visits, names=asking(find), read=read, attempts=1)
     assert len(found) == len(visits)
@@ -104,3 +118,18 @@ def test_only_an_answer_shows_that_the_network_works(server: FileServer) -> None
     ]
     found = run_check(visits, names=names, read=0.4, attempts=1)
     assert {one.outcome for one in found} == {Outcome.CANNOT_TELL}
+
+
+def test_failures_do_not_wait_for_the_end_of_a_run_whose_hosts_answer() -> None:
+    passed: list[CheckResult] = []
+    network = OwnNetwork(passed.append)
+    for number in range(100):
+        network.expect(f"h{number}")
+    at = datetime(2026, 3, 1, tzinfo=timezone.utc)
+    for number in range(22):
+        assert [one.host for one in passed] == [f"h{earlier}" for earlier in range(1, number)]
+        outcome, status = (Outcome.SAME_HASH, 200) if number else (Outcome.ERROR, None)
+        attempt = Attempt(at, outcome, status, None if number else "read timeout")
+        network.give(CheckResult(visit(f"http://h{number}/"), f"h{number}", NEW, attempt))
+    assert [one.host for one in passed[-2:]] == ["h0", "h21"]
+    assert passed[-2].outcome is Outcome.ERROR

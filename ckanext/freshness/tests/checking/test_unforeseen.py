@@ -35,7 +35,7 @@ PACKAGES = str(Path(checking.__file__ or "").parents[2])
 OF_ALL = (
     # Functions of all checks together
     *("freshness/checking/engine.py", "freshness/sandbox/processes.py"),
-    "freshness/checking/hdx_check.py:check_resources",
+    *("freshness/checking/hdx_check.py:begin", "freshness/checking/hdx_check.py:check_resources"),
     "freshness/checking/own_network.py",
     # Without it, a reader waits until its time is over
     "freshness/web/connections.py:_Watch.connection_lost",
