@@ -182,10 +182,8 @@ def meaning_of_text(
         return _UNKNOWN if is_doubted else _DATA
     if looks and not is_message and (is_other or is_small):
         return _ERROR
-    if is_any and is_line:
-        return _PERHAPS_ERROR
     if is_any or not last.size:
-        return _PERHAPS_DATA if looks and is_other else _DATA
+        return _PERHAPS_DATA if is_line or (looks and is_other) else _DATA
     if is_other and is_small and (file.is_marked or file.records < 3):
         # A list of one column may be a new structure.
         is_list = not file.is_marked and len(file.lines) > 2 and file.columns == 1

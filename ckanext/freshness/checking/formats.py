@@ -399,7 +399,7 @@ def verdict(
     meaning = meaning_of_text(file, promised.words, last, takes_pages=promised.takes_pages)
     if meaning.now is Meaning.WORKS:
         return found
-    return FormatMismatch(promised.name, FileKind.ERROR, *meaning)
+    return FormatMismatch(promised.name or "data", FileKind.ERROR, *meaning)
 
 
 def _by_format(
