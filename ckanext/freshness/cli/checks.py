@@ -80,10 +80,7 @@ def check(
             run, done = check_run.check(scope, utc_now, progress=show)
         _print_result(run.id, done, as_json, strict)
         if dataset and not (done.counts.checks or done.counts.put_off):
-            words = tk._(
-                "Nothing was checked: {names} has no link that is checked. Files on this portal and links of "
-                "archived datasets or of those on request are not."
-            )
+            words = tk._("Nothing was checked: {names} has no link that this command checks.")
             raise click.ClickException(words.format(names=", ".join(dataset)))
 
 
