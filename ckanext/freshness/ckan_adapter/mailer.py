@@ -1,11 +1,13 @@
-"""Sending of mails by CKAN's mailer, with time limits, and a context for templates outside requests."""
+"""Sending of mails by CKAN's mailer, with a time limit, and a context for templates outside requests."""
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import smtplib
 import socket
 import ssl
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -13,6 +15,7 @@ from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
+from ckan import model
 from ckan.lib.mailer import MailerException
 from flask import has_request_context
 
@@ -80,21 +83,34 @@ def unreachable_server() -> str | None:
 def send(mail: OutgoingMail, seconds: float) -> None:
     """Send a mail.
 
-    :param seconds: the time limit of each answer of the mail server. CKAN's mailer sets none, so that the
-        default of this process counts
+    :param seconds: the time limit. CKAN's mailer has none, so it works in a thread, which is abandoned
     :raises MailSendError: the mail was not confirmed
     """
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(seconds)
-    try:
-        tk.mail_recipient("", mail.address, mail.subject, mail.text, mail.html, dict(mail.headers))
-    except Exception as error:
+    results: list[Exception | None] = []
+
+    def work() -> None:
+        try:
+            tk.mail_recipient(
+                "", mail.address, mail.subject, mail.text, mail.html, dict(mail.headers)
+            )
+            results.append(None)
+        except Exception as error:
+            results.append(error)
+        finally:
+            # The session of this thread: plugins may have used the database.
+            model.Session.remove()
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not results:
+        words = tk._("The mail server was not done after {seconds} seconds")
+        raise MailSendError(words.format(seconds=f"{seconds:g}"), MailFailure.UNKNOWN)
+    if (error := results[0]) is not None:
         hidden = causes(error)
         # The end of a broken connection hides what broke it.
         words = str(error) if str(hidden[-1]) in str(error) else str(hidden[-1])
         raise MailSendError(words[:500], _failure(hidden)) from error
-    finally:
-        socket.setdefaulttimeout(before)
 
 
 _NOT_SENT = (

@@ -31,7 +31,7 @@ from .report import MailReport, NotifyState
 
 LOCK = "notify"
 TIMEOUT = 30.0
-"""Seconds within which the mail server must answer."""
+"""Seconds within which a mail must be sent."""
 UNCONFIRMED = "notify was killed before the mail server confirmed it"
 """The error of a mail that is being sent. It is replaced by the outcome, unless the process is killed."""
 _MOST_DOUBTFUL = 3
