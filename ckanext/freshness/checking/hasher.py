@@ -202,12 +202,13 @@ class Hasher:
         self._is_decided = True
         self._detector = self._sandbox.detector_of(self._first)
         if self._keeps_copy or self._is_to_be_opened:
-            self._kept = StagedBody()
+            # What is open at the same time is so little that a small body needs no room.
+            self._kept = StagedBody(SMALL)
             self._keep(self._first)
 
     def take_staged(self) -> StagedBody | None:
-        """Return the body for a copy if it is whole. The caller closes it."""
-        if not self._keeps_copy:
+        """Return the body for a copy if it is whole and has room until it is stored. The caller closes it."""
+        if not self._keeps_copy or self._kept is None or not self._kept.claim():
             return None
         kept, self._kept = self._kept, None
         return kept

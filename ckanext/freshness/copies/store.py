@@ -64,16 +64,19 @@ class StagedBody:
 
     Close it or use it as a context manager, whether it is kept or not.
 
+    :param small: bytes of a beginning that takes no room until :meth:`claim`
     :ivar file: the bytes written so far, to be read once they are complete
     :ivar size: their number
     """
 
-    def __init__(self) -> None:
+    def __init__(self, small: int = 0) -> None:
+        self._small = small
         self._begin()
 
     def _begin(self) -> None:
         self.file: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
         self._share = Share(FILES)
+        self._unclaimed = 0
         self.size = 0
 
     def __enter__(self) -> StagedBody:
@@ -98,16 +101,24 @@ class StagedBody:
 
         :raises StoreError: there is no room for it
         """
-        # A small body stays in memory.
-        is_large = self.size + len(data) > IN_MEMORY
-        if is_large and not self._share.take(len(data)):
+        is_small = self.size + len(data) <= self._small
+        if not is_small and not self._share.take(len(data)):
             raise self._failed("too many other files are there")
         try:
             self.file.write(data)
         except OSError as error:
             raise self._failed(error.strerror or str(error)) from error
         self.size += len(data)
+        if is_small:
+            self._unclaimed = self.size
         return len(data)
+
+    def claim(self) -> bool:
+        """Take room for a small beginning, too, of a body that waits; return False if there is none."""
+        is_there = self._share.take(self._unclaimed)
+        if is_there:
+            self._unclaimed = 0
+        return is_there
 
     def flush(self) -> None:
         """Do nothing. What writes to files, such as :mod:`zipfile`, calls it."""

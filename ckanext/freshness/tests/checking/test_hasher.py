@@ -187,6 +187,31 @@ def test_all_temporary_files_share_the_room(monkeypatch: pytest.MonkeyPatch) -> 
             other.write(LARGE + bytes(IN_MEMORY))
 
 
+def test_what_waits_to_be_stored_has_room_from_its_first_byte(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(store, "FILES", Room(2 * len(BOOK) - 1))
+
+    async def run() -> None:
+        with (
+            ContentSandbox() as sandbox,
+            closing(Hasher(sandbox, keeps_copy=True)) as one,
+            closing(Hasher(sandbox, keeps_copy=True)) as other,
+        ):
+            for hasher in (one, other):
+                hasher.write(BOOK)
+                assert detector_of(await hasher.result()) == "members"
+            staged = one.take_staged()
+            assert staged is not None
+            assert other.take_staged() is None
+            staged.close()
+            after = other.take_staged()
+            assert after is not None
+            after.close()
+
+    asyncio.run(run())
+
+
 def test_a_file_that_is_too_large_is_copied_and_not_opened() -> None:
     async def run() -> HashedBody:
         limits = ContentLimits(max_bytes=len(LARGE) - 1)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ckanext.freshness.checking.decisions import ResourceToCheck
-from ckanext.freshness.copies.store import IN_MEMORY
+from ckanext.freshness.checking.shapes import SMALL
 from ckanext.freshness.room import FILES, MIB
 from ckanext.freshness.settings import CONCURRENCY
 from ckanext.freshness.tests.checking.test_hdx_check import run_check
@@ -111,5 +111,5 @@ def test_many_large_files_at_once() -> None:
     assert found["reasons"].keys() == {"first hash", "no room"}
     assert found["growth"] < 64 * MIB
     # The beginning of each file, which is small, takes no room.
-    assert ROOM / 2 < found["kept"] <= ROOM + CONCURRENCY * IN_MEMORY
+    assert ROOM / 2 < found["kept"] <= ROOM + CONCURRENCY * SMALL
     assert found["is_given_back"]
