@@ -71,7 +71,8 @@ class TableRequest:
     :ivar now: the current time, aware
     :ivar organization: the id of an organization, to list only its datasets; None for all
     :ivar dataset: the id of a dataset, to list only what belongs to it; only a :class:`DatasetTable` does so
-    :ivar within: the ids of organizations, to list only what belongs to their datasets, likewise
+    :ivar within: the ids of organizations, to list only what belongs to their datasets, likewise. The user may
+        change these datasets and sees each of them: no search is needed to know it
     :ivar since: the earliest change to list, aware; None for a day before ``now``
     :ivar run: the id of a run whose changes are listed in addition
     :ivar status: one of the table's filters, to list only these rows
@@ -279,7 +280,9 @@ class DatasetTable(Table):
 
     def sql(self, request: TableRequest) -> tuple[str, dict[str, Any]]:
         """Return SQL, beginning with FROM, for the rows of a request in any order, and its values."""
-        visible, values = visibility.condition(request.context)
+        visible, values = (
+            visibility.condition(request.context) if request.within is None else ("true", {})
+        )
         values = {
             "types": sorted(settings.dataset_types()),
             "moment": utc(request.now),

@@ -16,7 +16,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.reporting import counts, report_tables
+from ckanext.freshness.reporting import counts, report_tables, worklist
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,
@@ -264,6 +264,18 @@ def solr_away(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_search_that_is_away(read: Read, labels_of_others: None, solr_away: None) -> None:
     page = read("/freshness", status=503)
     assert "The search does not answer" in page.get_text()
+
+
+def test_tasks_need_no_search(labels_of_others: None, request: pytest.FixtureRequest) -> None:
+    request.getfixturevalue("clean_site")
+    user = factories.User()
+    editors = [{"name": user["name"], "capacity": "editor"}]
+    visited(make("wells", owner_org=factories.Organization(users=editors)["id"]))
+    request.getfixturevalue("solr_away")
+    context = {"user": user["name"], "auth_user_obj": model.User.get(user["name"])}
+    assert worklist.total(context) == 1
+    found = worklist.worklist(context, worklist.scope(context))
+    assert [row["name"] for row in found.tasks["broken"]] == ["wells"]
 
 
 # The command and the action.
