@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import ckan.plugins as p
 import redis
-import requests
 import sqlalchemy as sa
 
 from .. import settings
@@ -23,7 +23,7 @@ from ..ckan_adapter.core import (
     waiting_background_jobs,
 )
 from ..ckan_adapter.mailer import mailer_problem, unreachable_server
-from ..ckan_adapter.services import away, causes, misplaced_plugins
+from ..ckan_adapter.services import away, misplaced_plugins
 from ..ckan_adapter.tables import has_newest_migration, unusable_tables
 from ..copies.store import StoreError
 from ..dates import utc, utc_words
@@ -34,7 +34,12 @@ from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import runs
 from ..runs import copies, night
 from ..status import indexing
-from ..web.errors import FailureReason
+from ..web.address_guard import EVERYWHERE
+from ..web.client import Client
+from ..web.errors import FailureReason, FetchError
+from ..web.event_loop import run
+from ..web.exchange import Body, Limits, Request
+from ..web.hosts import Hosts
 from ..web.urls import display_url
 from . import datasets, harvests
 from .findings import SiteFinding, counted, named, note, problem, warning
@@ -62,16 +67,17 @@ def address_and_mails(now: datetime) -> Iterator[SiteFinding]:
 
 def _address() -> Iterator[SiteFinding]:
     url = f"{settings.site_url()}/freshness"
+    limits = Limits(read=10, total=10, attempts=1, backoff=())
+    web = replace(settings.web(limits), guard=EVERYWHERE, proxy=None)
+
+    async def status() -> int:
+        async with Client(web, Hosts()) as client:
+            return (await client.fetch(Request(url), lambda _: Body.SKIP)).status
+
     try:
-        with requests.Session() as session:
-            # The site itself is behind no proxy of the environment.
-            session.trust_env = False
-            session.verify = settings.option("ca_bundle") or True
-            status = session.get(url, timeout=10, stream=True).status_code
-    except requests.RequestException as error:
-        answer = str(causes(error)[-1])
-    else:
-        answer = "" if status in (200, 401, 403) else f"HTTP status {status}"
+        answer = f"HTTP status {found}" if (found := run(status)) not in (200, 401, 403) else ""
+    except FetchError as error:
+        answer = error.words
     if answer:
         yield warning(
             f"This site does not answer at {display_url(url)}: {answer}. Links in mails and feeds lead there",

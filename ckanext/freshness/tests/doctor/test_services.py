@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import trustme
 from ckan.common import config
 from ckan.tests.helpers import changed_config
 
@@ -13,6 +15,7 @@ from ckanext.freshness import doctor
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.tests.processes import CkanProcess
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
+from ckanext.freshness.tests.servers.raw import RawServer, saying
 
 Ckan = Callable[..., tuple[int, str]]
 AWAY = {
@@ -67,3 +70,21 @@ def test_an_address_of_the_site_at_which_it_is_not(with_plugins: None) -> None:
             for one in found:
                 assert words and words in one.text and "geheim" not in one.text
                 assert "ckan.site_url" in one.advice
+
+
+def test_an_address_that_the_system_trusts(
+    with_plugins: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_system, of_site = trustme.CA(), trustme.CA()
+    of_system.cert_pem.write_to_path(str(tmp_path / "system.pem"))
+    of_site.cert_pem.write_to_path(str(tmp_path / "site.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "system.pem"))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    of_system.issue_cert("127.0.0.1").configure_cert(tls)
+    ok = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    with (
+        RawServer(ok, tls) as server,
+        changed_config("ckan.site_url", server.url),
+        changed_config("ckanext.freshness.ca_bundle", str(tmp_path / "site.pem")),
+    ):
+        assert list(doctor.address_and_mails(utc_now())) == []
