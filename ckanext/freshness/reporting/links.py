@@ -311,9 +311,9 @@ def with_broken_link(package_ids: Iterable[str]) -> set[str]:
     if elsewhere := checked_elsewhere():
         is_broken = f"CASE WHEN e.resource_id IS NULL THEN {IS_BROKEN} ELSE e.is_broken END"
         joined = f"""LEFT JOIN LATERAL (
-    SELECT c.resource_id, {IS_BROKEN} AS is_broken FROM ({elsewhere}) c WHERE c.resource_id = r.id
+    SELECT c.resource_id, {IS_BROKEN} AS is_broken FROM ({elsewhere}) c
+    WHERE c.resource_id = r.id AND c.tried_at IS NOT NULL
 ) e ON true"""
-    # Few datasets have a link that fails, and the facts of all others take five times as long.
     statement = database.statement(f"""
 SELECT r.package_id FROM resource r
 LEFT JOIN freshness_check c ON c.resource_id = r.id AND c.url = r.url {joined}

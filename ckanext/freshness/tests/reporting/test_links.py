@@ -14,6 +14,7 @@ from freezegun import freeze_time
 from ckanext.activity.model import Activity
 from ckanext.freshness.checking.decisions import Outcome
 from ckanext.freshness.ckan_adapter.core import IS_2_12, model
+from ckanext.freshness.reporting import links
 from ckanext.freshness.reporting.links import KEY
 from ckanext.freshness.tests.status.measuring import measured
 from ckanext.freshness.tests.status.test_checked import FRESH, check, new
@@ -86,8 +87,8 @@ def test_they_are_stored_nowhere(act: Act, monkeypatch: pytest.MonkeyPatch) -> N
     act("resource_create", **{**first, "id": "", "url": "http://x.org/3"})
     act("package_revise", match={"id": dataset["id"]}, update__resources__0={KEY: first[KEY]})
     act("package_resource_reorder", id=dataset["id"], order=[second["id"]])
-    links = [{"url": one["url"], KEY: one[KEY]} for one in (first, second)]
-    act("package_create", name=f"{shown['name']}-copy", resources=links)
+    copied = [{"url": one["url"], KEY: one[KEY]} for one in (first, second)]
+    act("package_create", name=f"{shown['name']}-copy", resources=copied)
     model.Session.expire_all()
     for resource in model.Session.query(model.Resource):
         assert KEY not in (resource.extras or {})
@@ -97,3 +98,24 @@ def test_they_are_stored_nowhere(act: Act, monkeypatch: pytest.MonkeyPatch) -> N
     for activity in model.Session.query(Activity).filter_by(object_id=dataset["id"]):
         assert KEY not in json.dumps(activity.data)
     assert act("package_show", id=dataset["id"])["resources"][0][KEY]
+
+
+_ELSEWHERE = """SELECT id AS resource_id, CAST(:tried_at AS timestamp) AS tried_at, 0 AS failures,
+    CAST(NULL AS timestamp) AS failing_since, CAST(NULL AS timestamp) AS failed_at,
+    CAST(NULL AS timestamp) AS succeeded_at, CAST(NULL AS timestamp) AS changed_at,
+    CAST('[]' AS jsonb) AS attempts FROM resource"""
+
+
+@pytest.mark.parametrize("has_tried", [False, True])
+def test_another_check_counts_once_it_has_tried(
+    act: Act, monkeypatch: pytest.MonkeyPatch, has_tried: bool
+) -> None:
+    dataset = new(act, "http://x.org/1")
+    for day in range(4):
+        check(dataset, FRESH + timedelta(days=day), Outcome.ERROR)
+    tried_at = f"'{FRESH:%Y-%m-%d}'" if has_tried else "NULL"
+    sql = _ELSEWHERE.replace(":tried_at", tried_at)
+    monkeypatch.setattr(links, "checked_elsewhere", lambda: sql)
+    assert links.with_broken_link([dataset["id"]]) == (set() if has_tried else {dataset["id"]})
+    (fact,) = facts(act, dataset)
+    assert (fact["broken_since"] is None) == has_tried
