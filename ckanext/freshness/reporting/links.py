@@ -314,9 +314,10 @@ def with_broken_link(package_ids: Iterable[str]) -> set[str]:
     SELECT c.resource_id, {IS_BROKEN} AS is_broken FROM ({elsewhere}) c
     WHERE c.resource_id = r.id AND c.tried_at IS NOT NULL
 ) e ON true"""
+    # Without the packages of the checks, PostgreSQL reads the broken links of the whole site.
     statement = database.statement(f"""
 SELECT r.package_id FROM resource r
-LEFT JOIN freshness_check c ON c.resource_id = r.id AND c.url = r.url {joined}
+LEFT JOIN freshness_check c ON c.package_id = ANY(:ids) AND c.resource_id = r.id AND c.url = r.url {joined}
 WHERE r.package_id = ANY(:ids) AND r.state = 'active' AND {is_broken}""")
     return set(model.Session.execute(statement, {"ids": list(package_ids)}).scalars())
 
