@@ -57,7 +57,6 @@ class PackageWriter:
         self.marks: dict[str, datetime] = {}
         """The written packages, which are marked as not indexed."""
         self._source_id = source.id
-        self._source_is_active = source.active
         self._sites = {one: catalog_site(read.config, one) for one in PACKAGE_TYPES}
         package = model.Package.get(source.id)
         self._membership = Membership(
@@ -80,8 +79,6 @@ class PackageWriter:
         :raises Exception: any error of CKAN's actions, and of other extensions' hooks in them.
         """
         if pending.is_deletion:
-            if not self._source_is_active:
-                raise ImportFailed("its source was deleted meanwhile, so its datasets stay")
             _delete(pending, self._context())
             return []
         record = self._records[pending.id]
@@ -217,9 +214,12 @@ class PackageWriter:
 def _delete(pending: PendingObject, context: dict[str, Any]) -> None:
     """Delete the package of a record that is gone. The same transaction clears ``current``.
 
-    :raises ImportFailed: its job was aborted meanwhile.
+    :raises ImportFailed: its job was aborted or its source deleted meanwhile.
     """
     lock_packages(filter(None, [pending.package_id]))
+    source = harvest.source_row(pending.source_id)
+    if source is None or not source.active:
+        raise ImportFailed("its source was deleted meanwhile, so its datasets stay")
     if not harvest.is_unfinished(pending.job_id):
         raise ImportFailed(
             "its job was aborted meanwhile: the next one deletes it, should it still be gone"

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.harvesting import stages
+from ckanext.freshness.harvesting import object_states, stages
 from ckanext.freshness.harvesting.object_states import PendingObject
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, stored, sysadmin
@@ -125,7 +125,10 @@ def test_an_edit_of_a_dataset_that_a_batch_has_deleted(
 # The source is deleted
 
 
-def test_a_deletion_whose_source_is_deleted_meanwhile(fdp: FdpServer, harvest: Harvest) -> None:
+@pytest.mark.parametrize("late", [False, True], ids=["before its page", "in its page"])
+def test_a_deletion_whose_source_is_deleted_meanwhile(
+    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
     """A deleted source's packages stay, so that a new source can take them over."""
     harvest.configure(delete_unlisted=True)
     before = ids(harvest)
@@ -135,7 +138,16 @@ def test_a_deletion_whose_source_is_deleted_meanwhile(fdp: FdpServer, harvest: H
     harvest.wait_a_day()
     job_id = harvest.start()
     harvest.gather()
-    end(harvest)
+    if late:
+        begin = object_states.begin
+
+        def begin_late(object_id: str) -> int | None:
+            end(harvest)
+            return begin(object_id)
+
+        monkeypatch.setattr(object_states, "begin", begin_late)
+    else:
+        end(harvest)
     harvest.fetch()
     job = harvest.finish(job_id)
     assert job.errors == ["its source was deleted meanwhile, so its datasets stay"]
