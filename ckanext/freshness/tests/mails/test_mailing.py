@@ -1,8 +1,10 @@
-"""Mails over TLS and with a password, by CKAN's smtp options."""
+"""Mails over TLS and with a password, by CKAN's smtp options, and a mail server that does not end."""
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.ckan_adapter.mailer import MailFailure, MailSendError, OutgoingMail, send
 from ckanext.freshness.tests.mails.conftest import sends_to
+from ckanext.freshness.tests.servers.raw import RawServer
 from ckanext.freshness.tests.servers.smtp import MailHost
 
 MAIL = OutgoingMail("ann@example.org", "News", "Rain", "<p>Rain</p>")
@@ -64,3 +67,20 @@ def test_sends_no_password_without_the_tls_that_is_wanted(
         send(MAIL, 5)
     assert refused.value.failure is MailFailure.UNREACHABLE
     assert (plain.logins, plain.mails) == ([], [])
+
+
+async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Send line after line of a greeting, for ten seconds."""
+    for _ in range(100):
+        writer.write(b"220-wait\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.1)
+
+
+def test_a_server_that_drips_is_abandoned(with_plugins: None) -> None:
+    with RawServer(drip) as server, sends_to(server.port):
+        begun = time.monotonic()
+        with pytest.raises(MailSendError, match="not done after 1 seconds") as raised:
+            send(MAIL, 1)
+        assert time.monotonic() - begun < 5
+    assert raised.value.failure is MailFailure.UNKNOWN
