@@ -223,7 +223,8 @@ def guard_updates(harvest_object: type[Any], harvest_job: type[Any]) -> None:
     an error in ckanext-harvest, which ends the consumer.
 
     The stages write what becomes of objects of our source types. ckanext-harvest would write the same columns
-    of the one that a message names, though the message stands for others.
+    of the one that a message names, though the message stands for others. It only ends those that nobody
+    has imported when their job ended.
 
     :param harvest_object: the class ``ckanext.harvest.model.HarvestObject``.
     :param harvest_job: the class ``ckanext.harvest.model.HarvestJob``.
@@ -244,7 +245,7 @@ def _guard(mapper: Any, connection: Any, target: Any) -> None:
     """Forget the changes of an object that must not be written."""
     state, table = sa.inspect(target), mapper.local_table
     changed = {one.key for one in state.attrs if one.history.has_changes()}
-    if table.name == OBJECT.name and _is_ours(connection, state.identity[0]):
+    if table.name == OBJECT.name and _is_for_stages(connection, state.identity[0]):
         changed &= _OF_THE_QUEUE
     else:
         statement = sa.select(table.c.id).where(table.c.id == state.identity[0])
@@ -257,12 +258,14 @@ def _guard(mapper: Any, connection: Any, target: Any) -> None:
         set_committed_value(target, key, state.attrs[key].value)
 
 
-def _is_ours(connection: Any, object_id: str) -> bool:
-    """Return whether an object is of a source of our types."""
+def _is_for_stages(connection: Any, object_id: str) -> bool:
+    """Return whether an object is of a source of our types, and imported or still to be imported."""
+    is_done, is_running = OBJECT.c.state.in_(("COMPLETE", "ERROR")), JOB.c.status.in_(UNFINISHED)
     name = connection.execute(
         sa.select(SOURCE.c.type)
         .join(OBJECT, OBJECT.c.harvest_source_id == SOURCE.c.id)
-        .where(OBJECT.c.id == object_id)
+        .join(JOB, JOB.c.id == OBJECT.c.harvest_job_id)
+        .where(OBJECT.c.id == object_id, sa.or_(is_done, is_running))
     ).scalar()
     return getattr(get_harvester(name), "source_type", None) is not None
 

@@ -23,7 +23,7 @@ from ..dates import utc, utc_now
 from .holds import source_lock
 from .known_records import RESOURCE_IDS, extras_of
 from .messages import HarvestMessage, Message, MessageCode, to_column
-from .object_writer import KEEP_RESOURCE_IDS, QUEUED, TAKE_PACKAGE_OVER, discard_attempt
+from .object_writer import GATHERED, KEEP_RESOURCE_IDS, QUEUED, TAKE_PACKAGE_OVER, discard_attempt
 from .record import urls_in_guid
 from .sources import our_names
 
@@ -91,7 +91,9 @@ def waiting(source_id: str, most: int) -> list[str]:
     return list(rows.scalars())
 
 
-_WAITS = _object.c.state == QUEUED, _job.c.status.in_(harvest.UNFINISHED)
+_IS_PENDING = _object.c.state.not_in((GATHERED, "COMPLETE", "ERROR"))
+"""SQL: an object was gathered, and not imported. Another version may have given it another state."""
+_WAITS = _IS_PENDING, _job.c.status.in_(harvest.UNFINISHED)
 """SQL's conditions of an object that waits for its import, and of its job."""
 
 
@@ -110,7 +112,7 @@ def begin(object_id: str) -> int | None:
     """
     attempt: int | None = model.Session.execute(
         sa.update(_object)
-        .where(_object.c.id == object_id, _object.c.state == QUEUED)
+        .where(_object.c.id == object_id, _IS_PENDING)
         .values(retry_times=_object.c.retry_times + 1, import_started=utc(utc_now()))
         .returning(_object.c.retry_times)
     ).scalar()
@@ -302,7 +304,11 @@ def report_abort(job_id: str) -> None:
     else:
         model.Session.execute(
             sa.update(_object)
-            .where(_object.c.harvest_job_id == job_id, _object.c.state == QUEUED)
+            .where(
+                _object.c.harvest_job_id == job_id,
+                _object.c.state != "COMPLETE",
+                _object.c.report_status.is_(None),
+            )
             .values(state="ERROR", report_status="errored")
             .execution_options(synchronize_session=False)
         )

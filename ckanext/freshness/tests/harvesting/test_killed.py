@@ -35,7 +35,7 @@ from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import queue
-from ckanext.harvest.model import HarvestJob
+from ckanext.harvest.model import HarvestJob, HarvestObject
 
 pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
 
@@ -358,3 +358,33 @@ def test_a_record_that_ends_its_processes(
     assert "its import has ended the program three times" in error
     again = harvest.run()
     assert (again.stats["added"], again.errors) == (1, [])
+
+
+@pytest.mark.parametrize("state", ["WAITING", "FETCH", "BATCH"])
+def test_objects_in_the_states_of_another_version(published: Published, state: str) -> None:
+    harvest = published.harvest
+    job_id = harvest.start()
+    harvest.gather()
+    objects = model.Session.query(HarvestObject).filter_by(harvest_job_id=job_id)
+    objects.update({"state": state})
+    model.Session.commit()
+    call_action("harvest_jobs_run")
+    harvest.fetch()
+    complete(harvest, harvest.finish(job_id))
+
+
+def test_an_object_that_waits_although_its_job_has_ended(published: Published) -> None:
+    """ckanext-harvest ends it, and sends no message for it any more."""
+    harvest = published.harvest
+    job_id = harvest.start()
+    harvest.gather()
+    ended = {"status": "Finished"}
+    model.Session.query(HarvestJob).filter_by(id=job_id).update(ended)
+    model.Session.query(HarvestObject).filter_by(harvest_job_id=job_id).update({"state": "WAITING"})
+    model.Session.commit()
+    call_action("harvest_jobs_run")
+    harvest.fetch_all()
+    model.Session.remove()
+    states = model.Session.query(HarvestObject.state).filter_by(harvest_job_id=job_id)
+    assert {state for (state,) in states} == {"ERROR"}
+    assert call_action("package_search")["count"] == 0
