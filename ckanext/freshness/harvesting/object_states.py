@@ -48,6 +48,8 @@ class PendingObject:
     package_id: str | None
     job_id: str
     source_id: str
+    begun: int
+    """How often its import has begun and not ended: its consumer was killed."""
     extras: dict[str, str]
 
     @property
@@ -104,20 +106,18 @@ def queue_again(object_id: str) -> None:
     )
 
 
-def begin(object_id: str) -> int | None:
+def begin(object_id: str) -> bool:
     """Note that the import of an object begins, and commit: a consumer that is killed tells nobody.
 
-    :returns: how often it has begun, this time included; None if the object does not wait any more, because
-        its job was aborted or its source cleared.
+    :returns: False if the object does not wait any more, because its job was aborted or its source cleared.
     """
-    attempt: int | None = model.Session.execute(
+    noted = model.Session.execute(
         sa.update(_object)
         .where(_object.c.id == object_id, _IS_PENDING)
         .values(retry_times=_object.c.retry_times + 1, import_started=utc(utc_now()))
-        .returning(_object.c.retry_times)
-    ).scalar()
+    )
     model.Session.commit()
-    return attempt
+    return bool(noted.rowcount)
 
 
 def load(object_ids: Sequence[str]) -> list[PendingObject]:
@@ -132,6 +132,7 @@ def load(object_ids: Sequence[str]) -> list[PendingObject]:
             package_id=row.package_id,
             job_id=row.harvest_job_id,
             source_id=row.harvest_source_id,
+            begun=row.retry_times or 0,
             extras=extras[row.id],
         )
         for row in rows
@@ -165,7 +166,7 @@ def make_current(item: PendingObject, package_id: str, *, is_new: bool = False) 
     stays locked until then, so that no other source takes it over at the same time.
 
     :param is_new: neither the record nor the package has another object that could be current.
-    :returns: False if the object is gone, because its source was cleared, or if another source has taken the
+    :returns: False if the object is gone, or its source is, or if another source has taken the
         package over, or the record is not new after all. The package must not be written then: no source
         would own it, or two, or the record would have two.
     """
@@ -208,7 +209,8 @@ UPDATE harvest_object this SET current = true, package_id = :package_id, import_
 state = 'COMPLETE', report_status = CASE WHEN EXISTS (
     SELECT FROM harvest_object o WHERE o.package_id = :package_id AND o.id <> this.id
 ) THEN 'updated' ELSE 'added' END
-WHERE id = :id AND NOT EXISTS (
+WHERE id = :id AND EXISTS (SELECT FROM harvest_source s WHERE s.id = :source_id AND s.active)
+AND NOT EXISTS (
     SELECT FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id AND s.active
     WHERE o.current AND (o.package_id = :package_id AND s.id <> :source_id
     OR o.guid = :guid AND s.id = :source_id AND :is_new))"""

@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from textwrap import shorten
@@ -99,12 +99,17 @@ def gather(
 
 
 def _end_gather(job_id: str, error: BaseException) -> None:
-    """Tell people why a gather failed.
+    """Discard what a failed gather has written, and tell people why it failed.
 
     ckanext-harvest marks the job as finished, whatever happened.
     """
     if not isinstance(error, (*_STOPS, *_PLAIN_ERRORS)):
         log.error("Harvest job %s could not be gathered", job_id, exc_info=error)
+    job = harvest.job_row(job_id)
+    if job is not None and job.gather_finished is None:
+        with locked_if_free(holds.source_lock(job.source_id)) as free:
+            if free:
+                object_writer.discard_attempt(job_id)
     object_states.add_job_error(job_id, _job_message(error, job_id))
     model.Session.commit()
 
@@ -138,13 +143,8 @@ def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[st
         if job.gather_finished:
             return object_states.waiting(job.source_id, 1)
         object_writer.discard_attempt(job_id)
-        try:
-            source = source_of(harvest.source_row(job.source_id))
-            return _gather(source_type, source, job_id, now)
-        except BaseException:
-            model.Session.rollback()
-            object_writer.discard_attempt(job_id)
-            raise
+        source = source_of(harvest.source_row(job.source_id))
+        return _gather(source_type, source, job_id, now)
 
 
 def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime) -> list[str]:
@@ -271,15 +271,15 @@ def _import_page(source_id: str, ids: Sequence[str]) -> None:
     """Import objects in order, and commit their documents in Solr."""
     if not ids:
         return
-    tried = ids
     try:
         database.refuse_missing_tables()
         page = object_states.load(ids)
         writer = PackageWriter(harvest.source_row(source_id), page)
-        tried = _import_each(writer, page)
-        _confirm(writer.marks)
     except BaseException as error:
-        _fail(error, tried)
+        _fail(error, ids)
+    else:
+        _import_each(writer, page)
+        _confirm(writer.marks)
 
 
 def _fail(error: BaseException, ids: Sequence[str]) -> None:
@@ -297,27 +297,24 @@ def _fail(error: BaseException, ids: Sequence[str]) -> None:
         object_states.add_error(object_id, _error_message(error, object_id))
 
 
-def _import_each(writer: PackageWriter, page: Sequence[PendingObject]) -> list[str]:
-    """Import objects in order: deletions before what follows. Return the ids of those that are complete.
+def _import_each(writer: PackageWriter, page: Sequence[PendingObject]) -> None:
+    """Import objects in order: deletions before what follows.
 
-    The others wait for the next message when the time is up, or their job is aborted.
+    When the time is up, or their job is aborted, the others wait for the next message.
     """
-    done = list[str]()
     end = time.monotonic() + harvest.PAGE_TIME.total_seconds()
     for item, following in zip(page, [*page[1:], None], strict=True):
         marks = dict(writer.marks)
         try:
-            attempt = object_states.begin(item.id)
-            if attempt is None:
-                break
-            if attempt > MOST_ENDS:
+            if item.begun >= MOST_ENDS:
                 raise ImportFailed(GIVEN_UP)
+            if not object_states.begin(item.id):
+                break
             # Until Solr commits a deletion, CKAN's package_patch begins with the document of the active
             # dataset, and makes it active again. One commit does for several in a row.
             is_last = item.is_deletion and not (following and following.is_deletion)
             with nullcontext() if is_last else without_solr_commits():
                 _import_one(writer, item)
-            done.append(item.id)
         except BaseException as error:
             # A hook of another extension may raise anything. That fails this record, and the rest of the
             # page is still imported. If the package was written, its mark stays for the next refresh.
@@ -325,7 +322,6 @@ def _import_each(writer: PackageWriter, page: Sequence[PendingObject]) -> list[s
             _fail(error, [item.id])
         if time.monotonic() >= end:
             break
-    return done
 
 
 def _import_one(writer: PackageWriter, item: PendingObject) -> None:
@@ -345,10 +341,10 @@ def _confirm(marks: Mapping[str, datetime]) -> None:
     """Make the documents that CKAN has sent for the packages of a page visible."""
     try:
         indexing.confirm(marks)
-    except indexing.SolrAwayError:
-        # The marks stay, so that the next refresh sends the documents.
+    except BaseException as error:
+        # The packages are written. The marks stay, so that the next refresh sends their documents.
         log.exception("Solr did not commit a page of harvested datasets")
-        model.Session.rollback()
+        _fail(error, [])
 
 
 def _error_message(error: BaseException, object_id: str) -> Message:
@@ -363,7 +359,10 @@ def _error_message(error: BaseException, object_id: str) -> Message:
         minutes = round(harvest.RECORD_TIME / timedelta(minutes=1))
         return HarvestMessage(MessageCode.TOOK_TOO_LONG, {"minutes": minutes})
     if isinstance(error, tk.ValidationError):
-        summary = error.error_summary or error.error_dict
+        summary: Mapping[str, Any] = error.error_dict
+        # It expects lists of words, and validators of other extensions may give something else.
+        with suppress(Exception):
+            summary = error.error_summary or summary
         refused = "; ".join(f"{key}: {value}" for key, value in summary.items())
         return HarvestMessage(MessageCode.REFUSED_BY_CKAN, {"why": refused})
     if isinstance(error, tk.NotAuthorized):

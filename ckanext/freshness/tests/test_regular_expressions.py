@@ -60,7 +60,9 @@ def patterns() -> Iterator[tuple[str, re.Pattern[Any], bool]]:
         tree = ast.parse(source)
         dotted = ".".join(("ckanext.freshness", *place.with_suffix("").parts))
         module = importlib.import_module(dotted.removesuffix(".__init__"))
-        spaces = [vars(module), *(vars(it) for it in vars(module).values() if isinstance(it, type))]
+        # Classes of libraries have patterns of their own.
+        types = [it for it in vars(module).values() if getattr(it, "__module__", "") == dotted]
+        spaces = [vars(module), *(vars(it) for it in types if isinstance(it, type))]
         for name, value in (item for space in spaces for item in space.items()):
             for pattern in compiled(value):
                 yield f"{place}:{name}", pattern, not methods(tree, name) <= WHOLE

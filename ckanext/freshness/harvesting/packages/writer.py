@@ -207,7 +207,7 @@ class PackageWriter:
         self, pending: PendingObject, package_id: str, *, is_new: bool = False
     ) -> None:
         if not object_states.make_current(pending, package_id, is_new=is_new):
-            raise ImportFailed("its source was cleared, or another import was faster")
+            raise ImportFailed("its source was deleted or cleared, or another import was faster")
         self.marks |= indexing.mark([package_id])
 
 

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness import doctor
+from ckanext.freshness.ckan_adapter import database
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
@@ -26,7 +27,7 @@ from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.harvesting import object_states, stages
 from ckanext.freshness.harvesting import preview as previews
 from ckanext.freshness.harvesting.holds import source_lock
-from ckanext.freshness.harvesting.object_writer import ObjectWriter
+from ckanext.freshness.harvesting.object_writer import GATHERED, ObjectWriter
 from ckanext.freshness.tests.harvesting.conftest import TITLES, Harvest, Job, Published
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.harvesting.test_away import age_messages, cron
@@ -358,6 +359,29 @@ def test_a_record_that_ends_its_processes(
     assert "its import has ended the program three times" in error
     again = harvest.run()
     assert (again.stats["added"], again.errors) == (1, [])
+
+
+def test_a_gather_that_cannot_begin_discards_what_a_killed_one_has_written(
+    published: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harvest = published.harvest
+    job_id = harvest.start()
+    harvest.gather()
+    killed = {"gather_finished": None}
+    model.Session.query(HarvestJob).filter_by(id=job_id).update(killed)
+    model.Session.query(HarvestObject).filter_by(harvest_job_id=job_id).update({"state": GATHERED})
+    model.Session.commit()
+
+    def refuse() -> None:
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "refuse_missing_tables", refuse)
+        call_action("harvest_jobs_run")
+        harvest.gather()
+    assert "ended early" in harvest.finish(job_id).errors[0]
+    job = harvest.run()
+    complete(harvest, job)
 
 
 @pytest.mark.parametrize("state", ["WAITING", "FETCH", "BATCH"])

@@ -141,7 +141,7 @@ def test_a_deletion_whose_source_is_deleted_meanwhile(
     if late:
         begin = object_states.begin
 
-        def begin_late(object_id: str) -> int | None:
+        def begin_late(object_id: str) -> bool:
             end(harvest)
             return begin(object_id)
 
@@ -159,6 +159,19 @@ def test_a_deletion_whose_source_is_deleted_meanwhile(
     again = add_source(fdp.source_url, language="en")
     assert again.run().errors == []
     assert ids(again) == before
+    assert active() == sorted(TITLES)
+
+
+def test_a_source_that_was_deleted_meanwhile_writes_nothing(
+    fdp: FdpServer, harvest: Harvest
+) -> None:
+    """Another source may have taken its packages over."""
+    fdp.change(fdp.datasets[0], title="Changed")
+    fdp.add_dataset(fdp.catalogs[0], title="New")
+    harvest.start()
+    harvest.gather()
+    end(harvest)
+    harvest.fetch()
     assert active() == sorted(TITLES)
 
 
