@@ -325,9 +325,10 @@ def _import_each(writer: PackageWriter, page: Sequence[PendingObject]) -> None:
 
 
 def _import_one(writer: PackageWriter, item: PendingObject) -> None:
-    """Import an object, and commit: what the next one does may be rolled back."""
-    # A transaction that has begun already would have no limit.
-    model.Session.commit()
+    """Import an object, and commit: what the next one does may be rolled back.
+
+    No transaction is open yet (:func:`.object_states.begin` has committed): it would have no time limit.
+    """
     with time_limit(harvest.RECORD_TIME.total_seconds()):
         if warnings := writer.write(item):
             # Add to those of gather, without repeating those of an earlier import of the object.
