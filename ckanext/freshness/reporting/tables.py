@@ -280,9 +280,10 @@ class DatasetTable(Table):
 
     def sql(self, request: TableRequest) -> tuple[str, dict[str, Any]]:
         """Return SQL, beginning with FROM, for the rows of a request in any order, and its values."""
-        visible, values = (
-            visibility.condition(request.context) if request.within is None else ("true", {})
-        )
+        if request.within is None:
+            visible, values = visibility.condition(request.context)
+        else:
+            visible, values = "p.owner_org = ANY(:within)", {"within": list(request.within)}
         values = {
             "types": sorted(settings.dataset_types()),
             "moment": utc(request.now),
@@ -304,9 +305,6 @@ class DatasetTable(Table):
         if request.dataset is not None:
             conditions.append("p.id = :dataset")
             values["dataset"] = request.dataset
-        if request.within is not None:
-            conditions.append("p.owner_org = ANY(:within)")
-            values["within"] = list(request.within)
         found = "true"
         if request.search:
             found = f"({' OR '.join(f'{key} ILIKE :search' for key in self.searched)})"
